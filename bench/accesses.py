@@ -2,9 +2,9 @@
 
 uv run python bench/accesses.py [--set locomo --set lifebench] [--questions 600]
 
-Every scope is asked its questions in a shuffled order with `record_access=True`, so what one recall found is fresh for
-the next. The recalls are saved, and ranked again with each weight of the preference `accessed`. The weight is chosen on
-one half of a set and reported on the other, with the interval that chance explains (bootstrap over questions).
+Every scope is asked its questions in a shuffled order with `touch=True`, so what one recall found is fresh for the
+next. The recalls are kept, and ranked again with each weight of the preference `accessed`. The weight is chosen on one
+half of a set and reported on the other, with the interval that chance explains (bootstrap over questions).
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ async def ask_scope(stored: Stored) -> list[Tried]:
     Random(7).shuffle(cues)
     tried: list[Tried] = []
     for question, cue in cues:
-        asked = replace(cue, limit=DEPTH, save=True, record_access=True, weights={"accessed": HARDLY})
-        recall_id = (await stored.mind.recall(**asked.arguments)).recall_id
+        asked = replace(cue, limit=DEPTH, keep=True, touch=True, weights={"accessed": HARDLY})
+        recall_id = (await stored.mind.recall(asked)).recall_id
         kept = recall_id and await saved_recalls.fetch(access.parts.database, access.scope, recall_id)
         if not kept or not question.gold:
             continue

@@ -95,7 +95,7 @@ class Arm:
                 )
                 for number in range(start, min(count, start + CHUNK))
             ]
-            await mind.remember_many(new, bulk=True)
+            await mind.load(new)
 
     async def vacuum(self) -> None:
         """Bring the tables into the state that they have after a while."""
@@ -105,8 +105,8 @@ class Arm:
     async def recall(self, scope: str, number: int, channels: list[str]) -> list[str]:
         """Recall by one cue, with its vector given."""
         vector = self.cue_vectors[number].tolist()
-        cue = Cue(self.cues[number], embedding=vector, channels=tuple(channels), record_access=True, now=NOW)
-        found = await (await self.mind(scope)).recall(**cue.arguments)
+        cue = Cue(self.cues[number], embedding=vector, channels=tuple(channels), touch=True, now=NOW)
+        found = await (await self.mind(scope)).recall(cue)
         return [hit.memory.content for hit in found.hits]
 
     async def append(self, scope: str, number: int, size: int) -> None:
@@ -134,8 +134,8 @@ class Arm:
     async def remember(self, scope: str, number: int) -> None:
         """Remember one event."""
         speaker, content = self.texts[number]
-        await (await self.mind(scope)).remember_many(
-            [NewMemory(content, speaker=speaker, embedding=self.vectors[number].tolist())]
+        await (await self.mind(scope)).remember(
+            NewMemory(content, speaker=speaker, embedding=self.vectors[number].tolist())
         )
 
     async def make(self, first: int, count: int) -> None:
@@ -144,7 +144,7 @@ class Arm:
 
     async def load_made(self) -> None:
         """Load what was made."""
-        self.loaded = [each.id for each in await (await self.mind("loaded")).remember_many(self.new, bulk=True)]
+        self.loaded = await (await self.mind("loaded")).load(self.new)
 
     async def fetch_loaded(self) -> None:
         """Read what was loaded as rows that are ready to be copied into another scope."""

@@ -86,11 +86,7 @@ async def store(mind: Mind, conversation: Conversation, vectors: Vectors) -> dic
         )
         for place, (turn, vector) in enumerate(zip(conversation.turns, vectors, strict=True))
     ]
-    ids = [
-        receipt.id
-        for start in range(0, len(new), 500)
-        for receipt in await mind.remember_many(new[start : start + 500])
-    ]
+    ids = [receipt.id for start in range(0, len(new), 500) for receipt in await mind.remember(new[start : start + 500])]
     return {memory_id: turn.id for memory_id, turn in zip(ids, conversation.turns, strict=True)}
 
 
@@ -99,7 +95,7 @@ async def ask(mind: Mind, cue: Cue, gold: frozenset[str], turns: dict[UUID, str]
     hits = (await mind.recall(cue, limit=DEPTH)).hits
     retrieved = gold & {turns[hit.memory.id] for hit in hits}
     for budget, tally in tallies.items() if retrieved else ():
-        block = await mind.context(cue, budget)
+        block = await mind.blocks.show(cue, budget)
         whole = {turns[line.memory_id] for line in block.lines if line.level is DetailLevel.FULL}
         tally.some.append(retrieved <= whole)
         if retrieved == gold:
@@ -137,7 +133,7 @@ async def measure(conversations: Sequence[Conversation]) -> tuple[int, int, dict
                 turn_at += len(conversation.turns)
                 filler.vacuum(recollect)
                 for question in conversation.questions:
-                    cue = Cue(question.text, embedding=asked[count], record_access=False)
+                    cue = Cue(question.text, embedding=asked[count], touch=False)
                     retrieved += await ask(mind, cue, question.gold, turns, tallies)
                     count += 1
     return count, retrieved, tallies

@@ -75,7 +75,7 @@ async def recall_twice(mind: Mind, cue: Cue) -> tuple[float, float]:
     times = []
     for _ in range(2):
         begun = time.perf_counter()
-        found = await mind.recall(**cue.arguments)
+        found = await mind.recall(cue)
         times.append((time.perf_counter() - begun) * 1000)
         assert found.hits
     return times[0], times[1]
@@ -109,7 +109,7 @@ async def measure(recollect: Recollect, owner: psycopg.Connection, sizes: Sizes)
     cues = filler.unit_vectors(sizes.recalls, DIMENSIONS, np.random.default_rng(7))
     for place in range(sizes.recalls):
         mind = await recollect.mind(AGENT, str(place), tenant=OTHERS)
-        cue = Cue(texts[sizes.memories + place][1], embedding=cues[place], record_access=False)
+        cue = Cue(texts[sizes.memories + place][1], embedding=cues[place], touch=False)
         once, again = await recall_twice(mind, cue)
         first.append(once)
         second.append(again)

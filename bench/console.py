@@ -91,7 +91,7 @@ async def load_events(mind: Mind, sizes: Sizes, bar: Progress) -> None:
     task = bar.add_task("events", total=wanted)
     for first in range(0, wanted, LOADED):
         numbers = range(first, min(first + LOADED, wanted))
-        await mind.remember_many([to_event(number, wanted, sizes.topics) for number in numbers], bulk=True)
+        await mind.load([to_event(number, wanted, sizes.topics) for number in numbers])
         bar.advance(task, len(numbers))
 
 

@@ -26,7 +26,6 @@ from recollect import Mind, Recollect
 from recollect.models import Cue
 from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.memories import Role
-from recollect.models.recall import RecallOptions
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories.accesses import fold
 
@@ -41,9 +40,7 @@ async def prepare(mind: Mind, memories: int, messages: int) -> None:
     """Load memories and append a conversation, all with vectors of their own."""
     randomness = np.random.default_rng(0)
     for start in range(0, memories, CHUNK):
-        await mind.remember_many(
-            filler.memories(start, min(CHUNK, memories - start), randomness, DIMENSIONS), bulk=True
-        )
+        await mind.load(filler.memories(start, min(CHUNK, memories - start), randomness, DIMENSIONS))
     vectors = filler.unit_vectors(messages, DIMENSIONS, randomness)
     roles = (Role.USER, Role.ASSISTANT)
     said = [
@@ -70,9 +67,9 @@ async def measure(recollect: Recollect, mind: Mind, rounds: int) -> dict[str, li
     calls: dict[str, Callable[[Cue], Awaitable[object]]] = {
         "recall": mind.recall,
         # Without a trace, or the log would grow by more than any prompt shows.
-        "recall of 200": lambda cue: mind.recall(replace(cue, record_access=False), limit=200),
+        "recall of 200": lambda cue: mind.recall(replace(cue, touch=False), limit=200),
         "history": lambda _: conversation.history(HistoryOptions(BUDGET)),
-        "context": lambda cue: conversation.context(budget=BUDGET, **cue.arguments),
+        "context": lambda cue: conversation.context(cue, BUDGET),
     }
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number, cue in enumerate(cues):
@@ -107,9 +104,7 @@ async def main() -> None:
             mind = await recollect.mind("bench")
             await prepare(mind, asked.memories, asked.messages)
             vacuum(recollect)
-            made = await mind.conversation("talk").context(
-                filler.sentence(7), BUDGET, options=RecallOptions(record_access=False)
-            )
+            made = await mind.conversation("talk").context(Cue(filler.sentence(7), touch=False), BUDGET)
             figures = conclude(await measure(recollect, mind, asked.rounds))
     OUT.mkdir(exist_ok=True)
     (OUT / "context.json").write_text(json.dumps(figures, indent=1))

@@ -291,12 +291,12 @@ async def count_round_trips(recollect: Recollect) -> dict[str, float]:
         client.headers["Authorization"] = f"Bearer {secret}"
         # A key that was not seen for a minute is asked for before a body is read: one trip more, once.
         await client.get("/v1/memories", params={"agent": "bench"})
+        conversation = {"agent": "bench", "conversation": "talk-http"}
         counted: dict[str, float] = {}
         said = {"question": SENTENCE, "answer": SENTENCE}
-        for name, more in (("messages", said), ("history", {"max_tokens": BUDGET})):
+        for name, path, more in (("append", "/v1/messages", said), ("history", "/v1/history", {"max_tokens": BUDGET})):
             before = proxy.round_trips
-            path = f"/v1/conversations/talk-http/{name}"
-            (await client.post(path, json={"agent": "bench"} | more)).raise_for_status()
+            (await client.post(path, json=conversation | more)).raise_for_status()
             counted[name] = proxy.round_trips - before
     return counted
 

@@ -38,7 +38,8 @@ from recollect.core.text.phrases import find_keywords
 from recollect.llm.build import build_embedder, has_minilm
 from recollect.llm.embedder import Embedder
 from recollect.mind.service import Addresses
-from recollect.models.conversations import NewMessage, SegmentEnd
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import SegmentEnd
 from recollect.models.memories import Role
 from recollect.setting_groups import EmbeddingSettings
 from recollect.store.database.ownership import ensure_database
@@ -145,7 +146,7 @@ async def enrich_all(
     await mind.conversation(CONVERSATION).update(close_segment=True)
     await recollect.work(until_empty=True)
     progress.advance(task)
-    closed = (await mind.conversation(CONVERSATION).get(segments=200)).segments
+    closed = await mind.conversation(CONVERSATION).segments(limit=200)
     sizes = [each.last_number - each.first_number + 1 for each in closed]
     figures = read_figures(recollect, user) | {
         "messages": len(conversation.messages),

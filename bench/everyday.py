@@ -43,25 +43,26 @@ class Route:
 
 HIT = {"id": "memory.id", "duplicates": "duplicates", "text": "memory.content", "relevance": "relevance"}
 ROUTES: Mapping[str, Route] = {
-    "append": Route("/v1/conversations/{conversation}/messages", "messages", "messages", {"id": "id"}),
+    "append": Route("/v1/messages", "messages", "messages", {"id": "id"}),
     "remember": Route("/v1/memories", "memories", "memories", {"id": "id"}),
+    "load": Route("/v1/load", "memories", "ids", {"id": ""}),
     "add_facts": Route("/v1/facts", "facts", "facts", {"id": "id", "memory": "memory_id"}),
     "recall": Route("/v1/recall", "", "hits", HIT),
     "context": Route(
-        *("/v1/conversations/{conversation}/context", "", "lines", {"id": "memory_id", "tokens": "tokens"}),
+        *("/v1/context", "", "lines", {"id": "memory_id", "tokens": "tokens"}),
         whole={"block": "block", "tokens": "spending.memories"},
     ),
-    "status": Route("/v1/admin/status", "", "jobs", {"waiting": "waiting", "running": "running"}),
+    "status": Route("/v1/status", "", "jobs", {"waiting": "waiting", "running": "running"}),
 }
 FIELDS: Mapping[str, str] = {
-    **{name: name for name in ("agent", "user", "conversation", "query", "budget", "limit", "now")},
-    **{name: name for name in ("bulk", "record_access", "save")},
+    **{name: name for name in ("agent", "user", "conversation", "budget", "limit", "now", "touch", "keep")},
     **{name: name for name in ("role", "content", "occurred_at")},
     **{name: name for name in ("subject", "predicate", "object", "valid_at", "invalid_at", "replaces")},
+    "query": "text",
     "sentence": "text",
 }
 """The names of fields in requests, by those of this script: `sentence` is the text of a fact."""
-NO_TRACE = {"record_access": False, "save": False}
+NO_TRACE = {"touch": False, "keep": False}
 """No question changes the answer to the next one."""
 BATCH, LOADED_BATCH, MAX_REMEMBERED = 40, 1_000, 1_500
 """Memories in one call; above the last number, filler memories are loaded."""
@@ -135,7 +136,7 @@ class Server:
         large = group == "other" and len(memories) > MAX_REMEMBERED
         for start, batch in divide(memories, LOADED_BATCH if large else BATCH):
             items = [{"content": memory["text"], "occurred_at": memory["at"]} for memory in batch]
-            stored = self._store("remember", items, f"e-{group}-{start}", bulk=large)
+            stored = self._store("load" if large else "remember", items, f"e-{group}-{start}")
             pairs = zip(batch, stored, strict=True)
             self.ids |= {memory["key"]: {row["id"]} for memory, row in pairs if "key" in memory}
 
@@ -153,7 +154,7 @@ class Server:
             facts[memory["key"]] = stored["id"]
             self.ids[memory["key"]] = {id_ for id_ in stored.values() if id_}
 
-    def _store(self, route: str, items: Sequence[Values], name: str, **more: str | bool) -> list[dict[str, Any]]:
+    def _store(self, route: str, items: Sequence[Values], name: str, **more: str) -> list[dict[str, Any]]:
         """Store items under a name, by which the server recognizes a repetition."""
         body = {**name_fields(more), ROUTES[route].sends: [name_fields(item) for item in items]}
         return self._post(route, body, {"Idempotency-Key": f"{self.agent}-{name}"})[1]
@@ -166,16 +167,15 @@ class Server:
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Send a request for the open scope and return its response as a whole and its items."""
         scope = name_fields({"agent": self.agent, "user": self.data["user"]})
-        place, asked = ROUTES[route], {**scope, **body}
-        path = place.path.format(conversation=asked.pop("conversation", "")) if "{" in place.path else place.path
-        answer = self.http.post(path, json=asked, headers=headers)
+        place = ROUTES[route]
+        answer = self.http.post(place.path, json={**scope, **body}, headers=headers)
         for attempt in range(1, ATTEMPTS):
             if answer.status_code not in BUSY:
                 break
             time.sleep(attempt)
-            answer = self.http.post(path, json=asked, headers=headers)
+            answer = self.http.post(place.path, json={**scope, **body}, headers=headers)
         if not answer.is_success:
-            raise SystemExit(f"{path} returned {answer.status_code}: {answer.text[:600]}")
+            raise SystemExit(f"{place.path} returned {answer.status_code}: {answer.text[:600]}")
         return pick(place.whole, answer.json()), [pick(place.row, row) for row in answer.json()[place.rows]]
 
     def _wait(self) -> None:

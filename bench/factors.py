@@ -25,7 +25,7 @@ from rich.console import Console
 
 from ground import open_folder
 from recollect import Hit, Settings
-from recollect.core.agents.scoring import resolve_stream_weights
+from recollect.core.agents.scoring import resolve_weighing
 from recollect.doors.imports.generative_agents.transfer import import_folder
 from recollect.llm.build import has_minilm
 from recollect.models import Cue, Mode, StreamWeights
@@ -63,12 +63,10 @@ async def recall() -> Hits:
             with console.status("importing and embedding"):
                 await import_folder(recollect, mind, SAVED, lambda *_: None)
             cues = [
-                Cue(
-                    CUE, channels=("stream",), limit=LIMIT, record_access=False, stream_weights=StreamWeights(mode=mode)
-                )
+                Cue(CUE, channels=("stream",), limit=LIMIT, touch=False, weighing=StreamWeights(mode=mode))
                 for mode in MODES
             ]
-            found = [await mind.recall(**cue.arguments) for cue in cues]
+            found = await mind.recall_each(cues, isolated=True)
     return {mode: recollection.hits for mode, recollection in zip(MODES, found, strict=True)}
 
 
@@ -90,7 +88,7 @@ def draw(hits: Hits) -> Figure:
 
 def draw_contributions(axes: Axes, hits: Sequence[Hit]) -> None:
     """Stack what the factors add to each hit's score."""
-    recency, similarity, importance = resolve_stream_weights(StreamWeights(), StreamWeights()).weights
+    recency, similarity, importance = resolve_weighing(StreamWeights(), StreamWeights()).weights
     weights = {"recency": recency, "similarity": similarity, "importance": importance}
     rows = range(1, len(hits) + 1)
     ends = [0.0] * len(hits)

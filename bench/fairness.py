@@ -83,8 +83,7 @@ def started(addresses: Addresses, *command: str, port: int = 0) -> Iterator[subp
 
 def make_body(number: int) -> bytes:
     """Make a recall."""
-    query = f"Which plant was watered on day {number % 7}?"
-    asked = {"agent": "ada", "user": "li", "query": query, "record_access": False}
+    asked = {"agent": "ada", "user": "li", "text": f"Which plant was watered on day {number % 7}?", "touch": False}
     return json.dumps(asked).encode()
 
 

@@ -55,9 +55,7 @@ class FilteredArm(Arm):
         """Load texts into a scope, one after the other over a year, and a conversation."""
         mind = await self.mind(scope)
         for start in range(0, count, CHUNK):
-            await mind.remember_many(
-                [self.make(number, count) for number in range(start, min(count, start + CHUNK))], bulk=True
-            )
+            await mind.load([self.make(number, count) for number in range(start, min(count, start + CHUNK))])
         for number in range(0, 2 * TURNS, 2):
             await self.append(scope, number * 10, 2)
 
@@ -79,8 +77,8 @@ class FilteredArm(Arm):
     async def recall_by(self, scope: str, number: int, only: str) -> int:
         """Recall by one cue and a filter."""
         vector = self.cue_vectors[number].tolist()
-        cue = Cue(self.cues[number], embedding=vector, record_access=False, now=NOW, **FILTERS[only])
-        return len((await (await self.mind(scope)).recall(**cue.arguments)).hits)
+        cue = Cue(self.cues[number], embedding=vector, touch=False, now=NOW, **FILTERS[only])
+        return len((await (await self.mind(scope)).recall(cue)).hits)
 
 
 async def measure(arm: FilteredArm, scope: int, rounds: int) -> Figures:

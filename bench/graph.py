@@ -22,9 +22,9 @@ from rich.table import Table
 
 from ground import OUT, alternate, open_folder, running
 from recollect import Recollect
+from recollect.models import Cue
 from recollect.models.filters import Filter
 from recollect.models.knowledge import GraphFormat
-from recollect.models.recall import RecallOptions
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.knowledge import graph
 from recollect.store.knowledge.graph import WalkLimits
@@ -100,7 +100,7 @@ FILL = (
 async def fill(recollect: Recollect, facts: int, progress: Progress) -> int:
     """Write facts whose ends follow a power law, past every verb; return the scope."""
     mind = await recollect.mind("hub")
-    receipt = await mind.remember("the first memory makes the scope")
+    [receipt] = await mind.remember("the first memory makes the scope")
     randomness = np.random.default_rng(5)
     entities = max(facts // 5, 100)
     shares = 1 / np.arange(1, entities + 1) ** 0.9
@@ -150,7 +150,7 @@ async def measure_recall(recollect: Recollect, rounds: int) -> dict[str, float]:
 
     def recall(text: str, *channels: str) -> object:
         async def ask(_: int) -> object:
-            return await mind.recall(text, options=RecallOptions(channels=channels, record_access=False))
+            return await mind.recall(Cue(text, channels=channels, touch=False))
 
         return ask
 

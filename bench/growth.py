@@ -27,9 +27,9 @@ from ground import DIMENSIONS, LARGE_MACHINE, OUT, open_folder, running
 from recollect import Mind, NewMemory
 from recollect.core.service.numbers import number_scope
 from recollect.core.text.terms import TERM_BITS, scope_bits
+from recollect.models import Cue
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.models.recall import RecallOptions
 from recollect.store.embedded.cluster import Cluster
 from space import VECTORS
 from yardstick import read_texts
@@ -85,7 +85,7 @@ async def write_scope(mind: Mind, texts: list[tuple[str, str]], seed: int) -> No
     vectors = filler.unit_vectors(count, DIMENSIONS, np.random.default_rng(seed))
     half = count // 2
     for start in range(0, half, 50):
-        await mind.remember_many(
+        await mind.remember(
             [
                 NewMemory(content, speaker=speaker, keywords=("tea", f"word{number % 7}"), embedding=vectors[number])
                 for number, (speaker, content) in enumerate(texts[start : min(start + 50, half)], start)
@@ -210,10 +210,10 @@ async def measure(owner: Owner, mind: Mind, calls: int, texts: list[str]) -> dic
     cues = filler.unit_vectors(calls + 3, DIMENSIONS, np.random.default_rng(len(texts)))
 
     async def recall(number: int) -> object:
-        return await mind.recall(texts[number], options=RecallOptions(embedding=cues[number]))
+        return await mind.recall(Cue(texts[number], embedding=cues[number]))
 
     async def remember(number: int) -> object:
-        return await mind.remember_many([NewMemory(texts[number], embedding=cues[number])])
+        return await mind.remember(NewMemory(texts[number], embedding=cues[number]))
 
     async def append(number: int) -> object:
         turn = [NewMessage(role, texts[number], embedding=cues[number]) for role in (Role.USER, Role.ASSISTANT)]

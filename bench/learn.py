@@ -65,7 +65,7 @@ async def gather(name: str, questions: int, embedder: Embedder | None, bar: Prog
         number = 0
         async for stored in store(recollect, name, conversations, embedder, bar):
             for question, cue in stored.cues if in_training(name, number) else ():
-                answer = await stored.mind.recall(**replace(cue, save=True).arguments)
+                answer = await stored.mind.recall(replace(cue, keep=True))
                 kept = answer.recall_id and await saved_recalls.fetch(
                     recollect.parts.database, stored.mind.access.scope, answer.recall_id
                 )

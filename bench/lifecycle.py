@@ -63,7 +63,7 @@ async def fill(mind: Mind, messages: int, progress: Progress) -> None:
             NewMemory("a thought", Kind.THOUGHT, evidence=(each.id,), embedding=said[0].embedding)
             for each in appended[::100]
         ]
-        await mind.remember_many(thoughts)
+        await mind.remember(thoughts)
         progress.update(task, completed=start + len(said))
 
 

@@ -222,7 +222,7 @@ def make_bodies(cues: Sequence[str], vectors: Any, scopes: int, *, given: bool) 
         made.append(
             [
                 json.dumps(
-                    {"agent": "load", "user": f"u{scope}", "query": cues[n], "record_access": False}
+                    {"agent": "load", "user": f"u{scope}", "text": cues[n], "touch": False}
                     | ({"embedding": [round(float(x), 6) for x in vectors[n]]} if given else {})
                 ).encode()
                 for n in numbers

@@ -41,9 +41,7 @@ async def fill(recollect: Recollect, folder: Path, scopes: int, memories: int) -
     for scope in range(scopes):
         mind = await recollect.mind("load", f"u{scope}")
         numbers = range(scope * memories, (scope + 1) * memories)
-        await mind.remember_many(
-            [NewMemory(texts[n][1], speaker=texts[n][0], embedding=vectors[n].tolist()) for n in numbers], bulk=True
-        )
+        await mind.load([NewMemory(texts[n][1], speaker=texts[n][0], embedding=vectors[n].tolist()) for n in numbers])
     with psycopg.connect(recollect.addresses.owner, autocommit=True) as connection:
         connection.execute("vacuum analyze")
 

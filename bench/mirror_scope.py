@@ -26,7 +26,7 @@ from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, open_folder, running
 from lives import World, live
 from mirrors import MIRROR, searching
 from recollect import Mind, Recollect
-from recollect.models.recall import RecallOptions
+from recollect.models import Cue
 from recollect.store.embedded.cluster import Cluster
 
 LIMIT = 30
@@ -41,9 +41,7 @@ console = Console(width=120)
 
 async def find(mind: Mind, cue: np.ndarray, channels: tuple[str, ...]) -> tuple[frozenset[UUID], Mapping[str, str]]:
     """Recall by meaning alone, and say how."""
-    answer = await mind.recall(
-        "", limit=LIMIT, options=RecallOptions(embedding=cue, channels=channels, record_access=False)
-    )
+    answer = await mind.recall(Cue(embedding=cue, channels=channels, limit=LIMIT, touch=False))
     return frozenset(hit.memory.id for hit in answer.hits), answer.methods
 
 

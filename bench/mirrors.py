@@ -132,7 +132,7 @@ async def measure_lag(rate: int, seconds: float) -> dict[str, float]:
             minds = [await recollect.mind("bench", f"user-{number}") for number in range(SCOPES)]
             rng = np.random.default_rng(7)
             for mind in minds:
-                await mind.remember_many(make_notes(0, rng))
+                await mind.remember(make_notes(0, rng))
             # The worker takes its time to start.
             await catch_up(recollect)
             lags: list[float] = []
@@ -141,7 +141,7 @@ async def measure_lag(rate: int, seconds: float) -> dict[str, float]:
             while (passed := perf_counter() - began) < seconds:
                 while calls < passed * rate / TOGETHER:
                     notes = make_notes(calls, rng)
-                    writing.add(asyncio.create_task(minds[calls % SCOPES].remember_many(notes)))
+                    writing.add(asyncio.create_task(minds[calls % SCOPES].remember(notes)))
                     calls += 1
                 await asyncio.sleep(0.01)
                 writing = {task for task in writing if not task.done()}

@@ -68,7 +68,7 @@ async def fill(mind: Mind, size: int) -> None:
         task = progress.add_task(f"a scope of {size:,}", total=size)
         for start in range(0, size, CHUNK):
             vectors = filler.unit_vectors(min(CHUNK, size - start), DIMENSIONS, randomness)
-            await mind.remember_many([memory(start + number, size, vector) for number, vector in enumerate(vectors)])
+            await mind.remember([memory(start + number, size, vector) for number, vector in enumerate(vectors)])
             progress.advance(task, len(vectors))
     for start in range(0, FACTS, 50):
         pairs = [(number, number + 1 + number % 7) for number in range(start, start + 50)]
@@ -79,7 +79,7 @@ def cue(number: int, vector: np.ndarray, *channels: str) -> Cue:
     """Ask for somebody, a thing, a topic and a day; no worker folds the log of accesses, so none is written."""
     text = f"What did {person(number)} do with {thing(number)} and {filler.word(60 + number)} last week?"
     topics = (f"area {number % FIELDS % 10}->field {number % FIELDS}",)
-    return Cue(text, embedding=vector.tolist(), topics=topics, now=NOW, record_access=False, channels=channels)
+    return Cue(text, embedding=vector.tolist(), topics=topics, now=NOW, touch=False, channels=channels)
 
 
 async def measure_channels(recollect: Recollect, mind: Mind, rounds: int) -> Figures:
@@ -88,7 +88,7 @@ async def measure_channels(recollect: Recollect, mind: Mind, rounds: int) -> Fig
     vectors = filler.unit_vectors(rounds + WARMING, DIMENSIONS, np.random.default_rng(1))
 
     async def ask(number: int, *, channels: tuple[str, ...]) -> object:
-        found = await mind.recall(**cue(number, vectors[number], *channels).arguments)
+        found = await mind.recall(cue(number, vectors[number], *channels))
         late = [name for name, method in found.methods.items() if "did not answer" in method]
         assert not late, f"{late} ran out of time"
         return found

@@ -108,7 +108,7 @@ def list_cues(own: Stored, other: Stored) -> Iterator[tuple[Question, Cue, bool]
 async def answer(stored: Stored, question: Question, cue: Cue, *, foreign: bool) -> Answered | None:
     """Ask one question, and lay out what the ranking was made from."""
     access = stored.mind.access
-    found = await stored.mind.recall(**replace(cue, limit=DEPTH, save=True).arguments)
+    found = await stored.mind.recall(replace(cue, limit=DEPTH, keep=True))
     kept = found.recall_id and await saved_recalls.fetch(access.parts.database, access.scope, found.recall_id)
     if not kept:
         return None
@@ -133,9 +133,7 @@ async def spend(stored: Stored, question: Question, cue: Cue) -> tuple[float, fl
     """Say what a context costs and shows, with all that is recalled and with what is worth its tokens."""
     told: list[float] = []
     for least in (0.0, None):
-        made = await stored.mind.conversation("new").context(
-            budget=BUDGET, **replace(cue, limit=None, min_relevance=least).arguments
-        )
+        made = await stored.mind.conversation("new").context(replace(cue, limit=None, min_relevance=least), BUDGET)
         shown = {stored.turns.get(hit.memory.id) for hit in made.hits}
         told += [made.spending.total, len(question.gold & shown) / len(question.gold)]
     return told[0], told[2], told[1], told[3]

@@ -33,8 +33,7 @@ from recollect import Settings
 from recollect.core.knowledge.segments import DEFAULT, DepthRule, SegmentRules, segment, to_turn
 from recollect.llm.build import build_embedder
 from recollect.llm.embedder import Embedder
-from recollect.models.conversations import SegmentEnd
-from recollect.models.knowledge import Turn
+from recollect.models.knowledge import SegmentEnd, Turn
 
 console = Console()
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)

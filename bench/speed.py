@@ -47,7 +47,7 @@ async def load_scope(mind: Mind, size: int, randomness: np.random.Generator, pro
     task = progress.add_task(f"a scope of {size:,}", total=size)
     for start in range(0, size, CHUNK):
         count = min(CHUNK, size - start)
-        await mind.remember_many(filler.memories(start, count, randomness, DIMENSIONS), bulk=True)
+        await mind.load(filler.memories(start, count, randomness, DIMENSIONS))
         progress.advance(task, count)
 
 
@@ -80,12 +80,11 @@ async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[st
     vectors = filler.unit_vectors(rounds + 3, DIMENSIONS, np.random.default_rng(2))
     # No worker folds the log of accesses here, so nothing is written on it.
     cues = [
-        Cue(filler.sentence(number), embedding=vectors[number].tolist(), record_access=False)
-        for number in range(rounds + 3)
+        Cue(filler.sentence(number), embedding=vectors[number].tolist(), touch=False) for number in range(rounds + 3)
     ]
     bodies = [
         json.dumps(
-            {"agent": mind.access.scope.agent, "query": cue.query, "embedding": cue.embedding, "record_access": False}
+            {"agent": mind.access.scope.agent, "text": cue.text, "embedding": cue.embedding, "touch": False}
         ).encode()
         for cue in cues
     ]
@@ -102,7 +101,7 @@ async def measure_http(recollect: Recollect, mind: Mind, rounds: int) -> dict[st
             return answer.read()
 
         async def in_process(number: int) -> object:
-            return await mind.recall(**cues[number].arguments)
+            return await mind.recall(cues[number])
 
         http_ms, verb_ms = await alternate(rounds, over_http, in_process)
         client.close()
@@ -144,7 +143,7 @@ async def measure_load(recollect: Recollect, chunks: int) -> dict[str, float]:
         for number in range(chunks // 5):
             new: list[NewMemory] = filler.memories(number * 5 * CHUNK, 5 * CHUNK, randomness, DIMENSIONS)
             started = time.perf_counter()
-            ids = [each.id for each in await mind.remember_many(new, bulk=True)]
+            ids = await mind.load(new)
             ours += time.perf_counter() - started
             rows = await filler.fetch_rows(connection, ids, scope_id)
             bare += await filler.copy_bare(connection, rows)

@@ -121,12 +121,11 @@ async def store_conversation(mind: Mind, conversation: Conversation, vectors: Ve
 async def store_records(mind: Mind, conversation: Conversation, vectors: Vectors | None) -> list[UUID]:
     """Load the turns as events at their moments."""
     given = vectors if vectors is not None else [None] * len(conversation.turns)
-    return await mind.remember_many(
+    return await mind.load(
         [
             NewMemory(turn.content, Kind.EVENT, speaker=name_of(turn), occurred_at=moment, embedding=vector)
             for turn, moment, vector in zip(conversation.turns, read_moments(conversation.turns), given, strict=True)
-        ],
-        bulk=True,
+        ]
     )
 
 
@@ -149,7 +148,7 @@ async def store_learned(
     if embedder is not None:
         vectors = await embed_cached([embedded_text(each) for each in learned], embedder, bar)
         learned = [replace(each, embedding=vector) for each, vector in zip(learned, vectors, strict=True)]
-    await mind.remember_many(learned, bulk=True)
+    await mind.load(learned)
 
 
 def ask(conversation: Conversation, vectors: Vectors | None) -> Iterator[tuple[Question, Cue]]:
@@ -159,7 +158,7 @@ def ask(conversation: Conversation, vectors: Vectors | None) -> Iterator[tuple[Q
     limit = MOST_WITH_LEARNED if conversation.learned else MOST_HITS
     for place, question in enumerate(conversation.questions):
         vector = None if vectors is None else vectors[place]
-        yield question, Cue(question.text[:8_000], embedding=vector, limit=limit, now=now, record_access=False)
+        yield question, Cue(question.text[:8_000], embedding=vector, limit=limit, now=now, touch=False)
 
 
 def role_of(turn: Turn) -> Role:

@@ -38,7 +38,7 @@ from ground import DIMENSIONS, LARGE_MACHINE, OUT, WARMING, alternate, open_fold
 from lives import World, live
 from recollect import Mind, Recollect
 from recollect.channels.stream import StreamChannel
-from recollect.models.recall import RecallOptions
+from recollect.models import Cue
 from recollect.store.database.pool import Connection
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories.accesses import fold
@@ -73,9 +73,7 @@ async def measure_exact(recollect: Recollect, mind: Mind, rounds: int) -> dict[s
         return await filler.ask(recollect, STREAM, place, cues[number], LIMIT)
 
     async def recall(number: int, *, touch: bool) -> object:
-        return await mind.recall(
-            "", limit=LIMIT, options=RecallOptions(embedding=cues[number], channels=(STREAM.name,), record_access=touch)
-        )
+        return await mind.recall(Cue(embedding=cues[number], channels=(STREAM.name,), limit=LIMIT, touch=touch))
 
     async def fold_log(number: int) -> None:
         if number % FOLD_EVERY == 0:

@@ -31,9 +31,9 @@ async def main() -> None:
         async with Client(line) as client:
             print("tools:", ", ".join(tool.name for tool in (await client.list_tools()).tools))
             await client.call_tool("remember", {"content": "Mei walks with a cane.", "once": "cane"} | SCOPE)
-            print(read(await client.call_tool("recall", {"query": "How does Mei walk?"} | SCOPE)))
-            print(read(await client.call_tool("context", {"query": "Which path should Mei take?"} | SCOPE)))
-            wrong = await client.call_tool("recall", {"query": "Mei", "limit": 500} | SCOPE)
+            print(read(await client.call_tool("recall", {"text": "How does Mei walk?"} | SCOPE)))
+            print(read(await client.call_tool("context", {"text": "Which path should Mei take?"} | SCOPE)))
+            wrong = await client.call_tool("recall", {"text": "Mei", "limit": 500} | SCOPE)
             print("refused:", read(wrong))
 
 

@@ -22,7 +22,7 @@ SCRIPT = (
     [function_call("find_recipe", {"dish": "curry"}, call_id="call-1")],
     [assistant_message("Then a coconut curry, without peanuts.")],
     [assistant_message("For three people: one more can of coconut milk.")],
-    [function_call("recall", {"query": "What must not be in the food?"}, call_id="call-2")],
+    [function_call("recall", {"cue": "What must not be in the food?"}, call_id="call-2")],
     [assistant_message("Leave the peanuts out of the cake.")],
 )
 

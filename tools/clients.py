@@ -24,7 +24,6 @@ from typing import Any
 
 from recollect.client import special
 from recollect.core.items.verbs import ItemVerbs
-from recollect.core.memories.verbs import RememberVerb
 from recollect.mind import agents, conversations, items, knowledge, memories, recall, topics
 from recollect.mind.mind import OPERATIONS, Mind
 from recollect.mind.operations import CONVERSATION
@@ -37,6 +36,7 @@ NAMES = {
     "MemoryVerbs": "Memories",
     "RecallVerbs": "Recall",
     "AgentVerbs": "Agent",
+    "BlockView": "Blocks",
     "RecallsView": "Recalls",
     "Conversation": "Conversation",
     "ItemsView": "Items",
@@ -45,11 +45,7 @@ NAMES = {
     "Mind": "Mind",
 }
 """What the classes of the facade are called in the clients, after `Remote` or `Sync`."""
-BASES = {
-    "Conversation": "ConversationPart",
-    "ItemsView": "RemoteView, ItemVerbs",
-    "MemoryVerbs": "RemoteView, RememberVerb",
-}
+BASES = {"Conversation": "ConversationPart", "ItemsView": "RemoteView, ItemVerbs"}
 READ = {"items.batch": "list[dict[str, Any]]"}
 """The type of an answer, if the method makes something else of it."""
 UNREAD = {"changes", "knowledge.export"}
@@ -122,8 +118,7 @@ def write_room(module: ModuleType) -> str:
     lines = [f'"""{title}: on a server.\n\n{WRITTEN}\n"""\n', f"{FUTURE}\n", *plain]
     lines += ["from typing import TYPE_CHECKING\n"]
     lines += ["from recollect.client.calls import ConversationPart, RemoteView"]
-    lines += ["from recollect.core.items.verbs import ItemVerbs"]
-    lines += ["from recollect.core.memories.verbs import RememberVerb", "from recollect.loading import load\n"]
+    lines += ["from recollect.core.items.verbs import ItemVerbs", "from recollect.loading import load\n"]
     lines += ["if TYPE_CHECKING:", *(f"    {line}" for line in of_values)]
     for kind in kinds:
         described = (kind.__doc__ or "").split("\n")[0].replace("One caller's view of ", "").rstrip(".")
@@ -139,7 +134,7 @@ def imports_of(module: ModuleType) -> tuple[list[str], list[str]]:
     found = [node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ImportFrom)]
     plain = [node for node in found if node.module in {"collections.abc", "datetime", "uuid"}]
     of_values = [node for node in found if (node.module or "").startswith(("recollect.models", "recollect.core"))]
-    of_values = [node for node in of_values if node.module not in {ItemVerbs.__module__, RememberVerb.__module__}]
+    of_values = [node for node in of_values if node.module != ItemVerbs.__module__]
     return [ast.unparse(node) for node in plain], [ast.unparse(node) for node in of_values]
 
 

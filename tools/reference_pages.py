@@ -26,7 +26,7 @@ from recollect.client import Client
 from recollect.doors.cli.main import GROUPS, HELP, PANELS, load_command
 from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
-from recollect.mind.recall import RecallsView, compare_evaluations, evaluate, fit_relevance
+from recollect.mind.recall import BlockView, RecallsView, compare_evaluations, evaluate, fit_relevance
 from recollect.mind.topics import TopicsView
 from values import list_values
 
@@ -42,7 +42,7 @@ GENERATED = "<!-- generated -->"
 RECORD = re.compile(r"^Room: (\w+)\.\n(?:Superseded\s+by\s+(\[\d+\]\(\S+\)))?", re.MULTILINE)
 """The room of a decision, and the decision that supersedes it."""
 OWNERS: tuple[type, ...] = (
-    *(recollect.Mind, recollect.Conversation, KnowledgeView, TopicsView),
+    *(recollect.Mind, recollect.Conversation, KnowledgeView, TopicsView, BlockView),
     *(ItemsView, RecallsView, recollect.Recollect, Client),
 )
 

@@ -75,7 +75,7 @@ function Entrance(switches: Switches) {
   const me = useQuery({
     enabled: link.settled,
     queryKey: ['me'],
-    queryFn: () => take(api.GET('/v1/keys/current')) as Promise<Me>,
+    queryFn: () => take(api.GET('/v1/key')) as Promise<Me>,
     staleTime: 600_000,
   });
   if (me.error instanceof Problem && me.error.status === 401)

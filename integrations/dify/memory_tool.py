@@ -60,11 +60,10 @@ class MemoryTool(Tool):
         except Exception as problem:  # the SDK has no class for it
             raise InvalidInputError(f"Dify's embedding model failed ({problem}): choose another, or none.") from None
 
-    def ask(self, given: Given) -> dict[str, Any]:
-        """Make the arguments of a recall from the query and what else was filled in."""
-        (vector,) = self.embed(given, [given.get("query", "")], Use.QUERY)
-        asked: Cue = fill(Cue, given, query=given.get("query", ""), embedding=vector)
-        return asked.arguments
+    def cue(self, given: Given) -> Cue:
+        """Make a cue from its text and what else was filled in."""
+        (vector,) = self.embed(given, [given.get("cue", "")], Use.QUERY)
+        return fill(Cue, given, text=given.get("cue", ""), embedding=vector)
 
     def once(self, given: Given) -> str:
         """Make the key by which the same write, asked again for the same message in Dify, is not done twice."""

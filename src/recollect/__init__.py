@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recollect.models.conversations import Context, Message, NewMessage
     from recollect.models.filters import Filter
     from recollect.models.memories import Memory, NewMemory
-    from recollect.models.recall import Hit, RecallOptions, RecallResult
+    from recollect.models.recall import Hit, RecallResult
     from recollect.settings import Settings
     from recollect.wiring import open_recollect as open  # noqa: A004 - `recollect.open()` is the public name
 
@@ -32,7 +32,6 @@ HOMES = {
     "Message": "recollect.models.conversations.Message",
     "NewMemory": "recollect.models.memories.NewMemory",
     "NewMessage": "recollect.models.conversations.NewMessage",
-    "RecallOptions": "recollect.models.recall.RecallOptions",
     "RecallResult": "recollect.models.recall.RecallResult",
     "RecollectError": "recollect.errors.RecollectError",
     "connect": "recollect.client.client.Client",
@@ -52,7 +51,6 @@ __all__ = [
     "Message",
     "NewMemory",
     "NewMessage",
-    "RecallOptions",
     "RecallResult",
     "RecollectError",
     "connect",

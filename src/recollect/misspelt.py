@@ -14,21 +14,17 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from recollect import models
 from recollect.errors import InvalidInputError
 from recollect.loading import load
-from recollect.models.filters import NO_FILTER, Filter, FilterLike
-from recollect.models.recall import OptionsLike, RecallOptions
+from recollect.models.filters import FILTER_FIELDS, NO_FILTER, Filter, FilterLike
 
 View = TypeVar("View")
-Value = TypeVar("Value")
 MAX_NAME_LENGTH = 40
 MAX_LISTED_NAMES = 12
 NEAR = 0.7
 UNKNOWN = "extra_forbidden"
 """Pydantic's type of the error of an unknown field."""
 ELSEWHERE: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("query", "q", "question", "prompt", "cue", "input"), ("query", "search", "text", "content")),
-    **dict.fromkeys(
-        ("text", "memory", "message", "data", "messages", "value"), ("content", "memories", "query", "text")
-    ),
+    **dict.fromkeys(("query", "q", "question", "prompt", "cue", "input"), ("cue", "text", "search", "content")),
+    **dict.fromkeys(("text", "memory", "message", "data", "messages", "value"), ("content", "memories", "text")),
     **dict.fromkeys(("k", "n", "top_k", "topk", "n_results", "max_results", "size", "page_size"), ("limit",)),
     **dict.fromkeys(("bot", "assistant"), ("agent",)),
     **dict.fromkeys(("session", "thread", "run", "chat"), ("conversation",)),
@@ -62,26 +58,18 @@ def explain_name(name: str, known: Collection[str]) -> str:
 
 
 def read_filter(given: FilterLike | None) -> Filter:
-    """Read a filter that may be written as a dict."""
-    return read_value("filter", Filter, given) if isinstance(given, Mapping) else given or NO_FILTER
-
-
-def read_options(given: OptionsLike | None) -> RecallOptions:
-    """Read options of a recall that may be written as a dict."""
-    return read_value("options", RecallOptions, given) if isinstance(given, Mapping) else given or RecallOptions()
-
-
-def read_value(argument: str, kind: type[Value], given: Mapping[str, object]) -> Value:
-    """Read a value that is written as a dict; suggest the near name for an unknown field."""
-    known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    """Read a filter that may be written as a dict; suggest the near name for an unknown field."""
+    if not isinstance(given, Mapping):
+        return given or NO_FILTER
+    known = [each.name for each in FILTER_FIELDS]
     for name in given:
         if name not in known:
-            raise InvalidInputError(f"{argument}: {explain_name(name, known)}")
+            raise InvalidInputError(f"filter: {explain_name(name, known)}")
     try:
-        return TypeAdapter(kind).validate_python(given)
+        return TypeAdapter(Filter).validate_python(given)
     except ValidationError as problem:
         found = problem.errors()[0]
-        raise InvalidInputError(f"{argument}: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+        raise InvalidInputError(f"filter: {'.'.join(map(str, found['loc']))}: {found['msg']}") from None
 
 
 def find_nearest(name: str, known: Collection[str]) -> str:
@@ -151,9 +139,7 @@ def explain_argument(name: str, known: Collection[str], annotations: Mapping[str
     """Explain an unknown argument: suggest the nearest one, or the value that has a field of this name."""
     words = [(argument, word) for argument in known for word in re.findall(r"\w+", annotations.get(argument, ""))]
     for argument, word in () if find_nearest(name, known) else words:
-        named: Any = getattr(models, word, None)
-        kind: Any = next(iter(get_args(named)), named)  # of a value that may be written as a dict, the value
+        kind: Any = getattr(models, word, None)
         if is_dataclass(kind) and name in {field.name for field in fields(kind)}:
-            value = kind.__name__ if isinstance(kind, type) else word
-            return f"`{name}` is a field of {value}; pass {argument}={value}(..., {name}=...)"
+            return f"`{name}` is a field of {word}; pass {argument}={word}(..., {name}=...)"
     return explain_name(name, known)

@@ -103,7 +103,7 @@ class OperationsSettings(BaseModel, frozen=True):
     """Imports, erasures, traces, health checks and proxies."""
 
     max_import_bytes: int = Field(
-        default=268_435_456, ge=1, le=1 << 40, description="Maximum size of a file sent to `POST /v1/admin/import`."
+        default=268_435_456, ge=1, le=1 << 40, description="Maximum size of a file sent to `POST /v1/import`."
     )
     erasure_log: str = Field(
         default="",

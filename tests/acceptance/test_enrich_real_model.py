@@ -58,7 +58,7 @@ async def test_a_real_model_enriches_what_was_said(addresses):
 async def enrich_by(http, recollect, chat):
     messages = []
     for topic in TOPICS[: SEGMENTS.now]:
-        answer = await http.post("/v1/conversations/c/messages", json=SCOPE | {"messages": list(tell(topic))})
+        answer = await http.post("/v1/messages", json=SCOPE | {"conversation": "c", "messages": list(tell(topic))})
         messages += [message["id"] for message in answer.json()["messages"]]
         await http.patch("/v1/conversations/c", json=SCOPE | {"close_segment": True})
     segments = await wait_patiently(http, recollect)
@@ -76,7 +76,7 @@ async def wait_patiently(http, recollect):
     """Let a worker work; where so small a model said nothing of use, it asks again a little later."""
     for _ in range(TRIES):
         await recollect.work(until_empty=True)
-        answer = await http.get("/v1/conversations/c", params=SCOPE | {"segments": 200})
+        answer = await http.get("/v1/conversations/c/segments", params=SCOPE)
         segments = answer.json()["segments"]
         if all(segment["state"] != "closed" for segment in segments):
             return segments
@@ -96,7 +96,7 @@ async def check_segment(http, segment, messages):
 
 
 async def check_ledger(http, chat, segments):
-    sums = (await http.get("/v1/admin/costs", params=SCOPE)).json()["sums"]
+    sums = (await http.get("/v1/ledger", params=SCOPE)).json()["sums"]
     asked = [row for row in sums if row["model"]]
     assert {row["step"] for row in asked} >= {"summarise"} and {row["model"] for row in asked} == {MODEL}
     assert sum(row["prompt_tokens"] for row in asked) == chat.total.prompt_tokens > 100 * len(segments)

@@ -148,7 +148,7 @@ async def feed(running, owner, numbers, foreign):
         rows = count_rows(owner, scope_id)
         assert all(rows[table] >= kept[table] for table in kept), (kept, rows)
         kept = rows
-    listed = (await mind.conversation("c").get(segments=200)).segments
+    listed = await mind.conversation("c").segments(limit=200)
     assert {segment.reason for segment in listed} <= {"", FAILED}
     assert [(await mind.get(receipt.id)).content for receipt in receipts] == [message.content for message in said]
     check_planted(owner, scope_id, numbers, foreign)

@@ -54,7 +54,7 @@ async def write_through_an_outage(recollect, server):
     for number in range(MEMORIES.now):
         if number == BEFORE:
             server.kill()
-        receipts += await minds[number % 10].remember_many([f"note{number} about the garden"])
+        receipts += await minds[number % 10].remember(f"note{number} about the garden")
     return receipts
 
 

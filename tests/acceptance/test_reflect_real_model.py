@@ -27,7 +27,7 @@ async def test_a_real_model_reflects_and_leaves_thoughts_with_evidence_or_nothin
             make_settings(embedder="fake", embedding__wait_timeout_seconds=10), addresses, embedder, chat
         ) as recollect:
             mind = await recollect.mind("ada", "ann")
-            await mind.remember_many(EVENTS)
+            await mind.remember(EVENTS)
             reflection = await reflect_patiently(mind, chat)
             memories = {memory.id: memory for memory in (await mind.list(limit=200)).memories}
         await chat.close()
@@ -56,5 +56,5 @@ async def reflect_patiently(mind, chat):
             assert problem.answered, problem
             assert len((await mind.list()).memories) == number
             assert (await mind.overview()).unreflected_memories == number
-        await mind.remember_many(event)
+        await mind.remember(event)
     return await mind.reflect()

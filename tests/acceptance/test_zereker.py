@@ -48,14 +48,14 @@ class Replay:
     asked: list[str]
 
     async def recall(self, text: str, **times: str) -> set[str]:
-        cue = {"query": text, "kinds": ["fact"], "limit": 100, **times}
+        cue = {"text": text, "kinds": ["fact"], "limit": 100, **times}
         answer = await self.http.post("/v1/recall", json=SCOPE | cue)
         assert answer.status_code == 200, answer.text
         return {hit["memory"]["content"] for hit in answer.json()["hits"]}
 
     async def context(self, text: str, **times: str) -> set[str]:
-        cue = {"query": text, "kinds": ["fact"], "budget": 6_000, **times}
-        answer = await self.http.post("/v1/conversations/life/context", json=SCOPE | cue)
+        cue = {"text": text, "conversation": "life", "kinds": ["fact"], "budget": 6_000, **times}
+        answer = await self.http.post("/v1/context", json=SCOPE | cue)
         assert answer.status_code == 200, answer.text
         contents = {hit["memory"]["content"] for hit in answer.json()["hits"]}
         assert all(content in answer.json()["block"] for content in contents)
@@ -125,7 +125,7 @@ async def tell_all(recollect, http, batches):
             if change in said:
                 await recollect.work(until_empty=True)
                 moments[change] = datetime.now(UTC).isoformat()
-        answer = await http.post("/v1/conversations/life/messages", json=SCOPE | {"messages": messages})
+        answer = await http.post("/v1/messages", json=SCOPE | {"conversation": "life", "messages": messages})
         assert answer.status_code == 201, answer.text
     return moments
 
@@ -148,8 +148,7 @@ async def test_messages_that_the_embedder_cannot_read_are_cut_by_their_words(add
         conversation = (await recollect.mind("jarvis", "axin")).conversation("c")
         await conversation.append([NewMessage(Role.USER, text) for text in (*boats, *taxes)])
         await recollect.work(until_empty=True)
-        segments = (await conversation.get(segments=200)).segments
-        assert [(each.first_number, each.last_number) for each in segments] == [(1, 3)]
+        assert [(each.first_number, each.last_number) for each in await conversation.segments()] == [(1, 3)]
 
 
 @pytest.mark.slow
@@ -215,7 +214,7 @@ async def check_versions(replay):
 
 async def check_cost(replay):
     """One question per segment, and next to none about who is who."""
-    answer = await replay.http.get("/v1/conversations/life", params=SCOPE | {"segments": 200})
+    answer = await replay.http.get("/v1/conversations/life/segments", params=SCOPE | {"limit": 200})
     segments = answer.json()["segments"]
     assert {segment["state"] for segment in segments} == {"enriched"}
     assert segments[-1]["last_number"] == 66

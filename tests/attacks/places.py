@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-LEFT_OUT = {"/health/live", "/health/ready", "/metrics", "/v1/changes", "/v1/admin/import"}
+LEFT_OUT = {"/health/live", "/health/ready", "/metrics", "/v1/changes", "/v1/import"}
 """They name nothing; their answer has no end; they take a file."""
 OWN = {"agent", "user", "knowledge_id"}
 """Whose memory is meant: the attacker says so by the scope."""

@@ -71,7 +71,7 @@ class Hand:
 
     def append(self):
         asked = {"question": f"q {self.chance.random()}", "answer": "a"}
-        return f"/v1/conversations/{self.conversation()}/messages", asked
+        return "/v1/messages", {"conversation": self.conversation()} | asked
 
     def forget(self):
         return "/v1/forget", {"ids": self.known()}
@@ -92,7 +92,7 @@ class Hand:
         return asked.get(how, (f"PATCH {place}", {"state": how}))
 
     def recall(self):
-        return "/v1/recall", {"query": "m q", "topics": [self.topic()]}
+        return "/v1/recall", {"text": "m q", "topics": [self.topic()]}
 
     def fade(self):
         return "/v1/fade", {"days": 0.001}

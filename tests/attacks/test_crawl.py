@@ -107,26 +107,26 @@ async def settle(victim) -> dict[str, list[str]]:
 
     said = {"content": f"{SECRET} likes tea", "topic": "teas->green", "keywords": ["tea"], "metadata": {"a": SECRET}}
     told = await send("/v1/memories", memories=[said, {"content": f"{SECRET} is late", "pinned": True}])
-    talk = await send("/v1/conversations/dinner/messages", question=f"{SECRET}?", answer=f"{SECRET}!")
+    talk = await send("/v1/messages", conversation="dinner", question=f"{SECRET}?", answer=f"{SECRET}!")
     closed = await victim.patch("/v1/conversations/dinner", json=VICTIM | {"close_segment": True})
     assert closed.is_success, closed.text
     stated = {"subject": f"{SECRET} Ann", "predicate": "likes", "object": f"{SECRET} tea"}
     facts = await send("/v1/facts", facts=[stated])
-    recall = await send("/v1/recall", query="tea", save=True)
-    block = await send("/v1/context", query="tea", conversation="dinner")
+    recall = await send("/v1/recall", text="tea", keep=True)
+    block = await send("/v1/blocks", text="tea", conversation="dinner")
     await send("/v1/items", operations=[{"op": "put", "path": ["vault"], "key": "code", "value": {"v": SECRET}}])
-    await send("/v1/conversations/lunch/messages", question=f"{SECRET}?", answer=f"{SECRET}!")
-    await send("/v1/conversations/gone/messages", question=f"{SECRET}?", answer=f"{SECRET}!")
+    await send("/v1/messages", conversation="lunch", question=f"{SECRET}?", answer=f"{SECRET}!")
+    await send("/v1/messages", conversation="gone", question=f"{SECRET}?", answer=f"{SECRET}!")
     purged = await send("/v1/conversations/gone/purge")
     page = await fetch("/v1/memories", limit=1)
-    jobs = (await victim.get("/v1/admin/jobs")).json()["jobs"]
+    jobs = (await victim.get("/v1/jobs")).json()["jobs"]
     return {
         "memory": [each["id"] for each in told["memories"]],
         "message": [each["id"] for each in talk["messages"]],
         "fact": [each["id"] for each in facts["facts"]],
         "entity": [each["id"] for each in (await fetch("/v1/entities"))["entities"]],
         "recall": [recall["recall_id"]],
-        "key": [each["id"] for each in (await victim.get("/v1/admin/keys")).json()["keys"]],
+        "key": [each["id"] for each in (await victim.get("/v1/keys")).json()["keys"]],
         "conversation": ["dinner"],
         "topic": ["teas->green", "teas"],
         "job": [str(each["id"]) for each in jobs],

@@ -38,10 +38,10 @@ def of_numbers():
         for field in ("importance", "activation"):
             yield "/v1/memories", f'{{{SCOPE},"content":"x","{field}":{number}}}'
         for field in ("limit", "min_trust", "recency", "decay"):
-            yield "/v1/recall", f'{{{SCOPE},"query":"x","{field}":{number}}}'
+            yield "/v1/recall", f'{{{SCOPE},"text":"x","{field}":{number}}}'
         yield "/v1/memories", f'{{{SCOPE},"content":"x","metadata":{{"n":{number}}}}}'
         yield "/v1/memories", f'{{{SCOPE},"content":"x","embedding":[{",".join([number] * 64)}]}}'
-        yield "/v1/recall", f'{{{SCOPE},"query":"x","weights":{{"query":{number}}}}}'
+        yield "/v1/recall", f'{{{SCOPE},"text":"x","weights":{{"text":{number}}}}}'
         put = f'{{"op":"put","path":["e"],"key":"k","value":{{"n":{number}}}}}'
         yield "/v1/items", f'{{{SCOPE},"operations":[{put},{{"op":"find","where":{{"n":{{"$gt":{number}}}}}}}]}}'
 
@@ -51,12 +51,12 @@ def of_moments():
         for field in ("occurred_at", "expires_at"):
             yield "/v1/memories", f'{{{SCOPE},"content":"happened","{field}":{moment}}}'
         for field in ("as_of", "at", "since", "until", "now"):
-            yield "/v1/recall", f'{{{SCOPE},"query":"last monday before christmas","{field}":{moment}}}'
+            yield "/v1/recall", f'{{{SCOPE},"text":"last monday before christmas","{field}":{moment}}}'
         fact = f'{{"subject":"A","predicate":"p","object":"B","valid_at":{moment}}}'
         yield "/v1/facts", f'{{{SCOPE},"facts":[{fact}]}}'
         message = f'{{"role":"user","content":"hi","occurred_at":{moment}}}'
-        yield "/v1/conversations/c/messages", f'{{{SCOPE},"messages":[{message}]}}'
-        yield "/v1/conversations/c/context", f'{{{SCOPE},"query":"tomorrow","budget":500,"now":{moment}}}'
+        yield "/v1/messages", f'{{{SCOPE},"conversation":"c","messages":[{message}]}}'
+        yield "/v1/context", f'{{{SCOPE},"conversation":"c","text":"tomorrow","budget":500,"now":{moment}}}'
 
 
 def of_texts():
@@ -65,12 +65,12 @@ def of_texts():
         for field in ("speaker", "topic"):
             yield "/v1/memories", f'{{{SCOPE},"content":"x","{field}":{text}}}'
         yield "/v1/memories", f'{{{SCOPE},"content":"x","keywords":[{text}],"metadata":{{"k":{text}}}}}'
-        yield "/v1/recall", f'{{{SCOPE},"query":{text}}}'
+        yield "/v1/recall", f'{{{SCOPE},"text":{text}}}'
         yield "/v1/facts", f'{{{SCOPE},"facts":[{{"subject":{text},"predicate":"p","object":"o"}}]}}'
         yield "/v1/items", f'{{{SCOPE},"operations":[{{"op":"put","path":["a"],"key":{text},"value":{{"v":{text}}}}}]}}'
         yield "/v1/associate", f'{{{SCOPE},"subject":{text},"predicate":"p","object":"o"}}'
     for zone in map(json.dumps, ZONES):
-        yield "/v1/recall", f'{{{SCOPE},"query":"yesterday","timezone":{zone}}}'
+        yield "/v1/recall", f'{{{SCOPE},"text":"yesterday","zone":{zone}}}'
 
 
 def of_shapes():
@@ -99,8 +99,8 @@ def of_lists():
     for name in LISTS:
         yield from ((f"/v1/{name}", {"agent": "edge", "user": "x", "cursor": cursor}) for cursor in CURSORS)
         yield from ((f"/v1/{name}", {"agent": "edge", "user": "x", "limit": limit}) for limit in LIMITS)
-    yield "/v1/admin/jobs/99999999999999999999", {}
-    yield "/v1/admin/jobs/-1", {}
+    yield "/v1/jobs/99999999999999999999", {}
+    yield "/v1/jobs/-1", {}
     yield "/v1/conversations/..%2f..%2fkeys", {"agent": "edge", "user": "x"}
 
 

@@ -103,7 +103,7 @@ def test_a_block_that_changes_nothing_is_noticed(figure):
 @pytest.fixture
 async def filled(mind):
     """A scope that holds every injection, as memory, message and triple."""
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory(text, keywords=(MARK,), speaker=" ".join(text.split())[:40], triple=Triple("Li", "says", MARK))
             for text in storable()
@@ -122,8 +122,8 @@ def storable() -> list[str]:
 
 async def test_blocks_and_contexts_of_a_real_scope_hold(filled):
     cue = Cue(CUE, limit=60, min_relevance=0)
-    block = (await filled.context(budget=100_000, **cue.arguments)).text
-    context = (await filled.conversation("other").context(budget=100_000, **cue.arguments)).block
+    block = (await filled.blocks.show(cue, 100_000)).text
+    context = (await filled.conversation("other").context(cue, 100_000)).block
     for text in (block, context):
         inside = text.partition("<memories>\n")[2].partition("</memories>")[0]
         assert text.endswith(f"{inside}</memories>")

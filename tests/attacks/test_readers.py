@@ -97,7 +97,7 @@ async def theirs(recollect):
     told = {"keywords": (WORDS["keyword"],), "speaker": WORDS["speaker"], "topic": WORDS["topic"], "triple": triple}
     for kind, importance in ((Kind.EVENT, 9), (Kind.CHAT, 9), (Kind.THOUGHT, 9)):
         memory = NewMemory(WORDS["content"], kind, importance=importance, **told)
-        await mind.remember_many([memory] * 50)
+        await mind.remember([memory] * 50)
     await mind.conversation(WORDS["conversation"]).append(WORDS["content"])
     return mind
 
@@ -105,9 +105,7 @@ async def theirs(recollect):
 @pytest.fixture
 async def reader(recollect, theirs, readers, owner):
     """A reader of a tenant of its own, while a reader of the others is logged in and reads."""
-    await (await recollect.mind("ada", tenant="mine")).remember_many(
-        [NewMemory(f"mine {place}") for place in range(50)]
-    )
+    await (await recollect.mind("ada", tenant="mine")).remember([NewMemory(f"mine {place}") for place in range(50)])
     with psycopg.connect((await readers(WORDS["tenant"])).dsn) as other:
         other.execute(f"select '{WORDS['content']}' from memory_nodes")
         owner.execute("analyze")
@@ -249,7 +247,7 @@ async def test_the_catalogs_name_others_only_where_the_page_says_so(reader, thei
 @pytest.mark.promise("What others write changes only the catalogs that the page lists", part="readers")
 async def test_the_catalogs_that_count_what_others_do_are_on_the_page(reader, theirs, owner):
     before = read_catalogs(reader)
-    await theirs.remember_many([NewMemory(f"{WORDS['content']} {place}") for place in range(50)])
+    await theirs.remember([NewMemory(f"{WORDS['content']} {place}") for place in range(50)])
     owner.execute("select pg_stat_force_next_flush()")
     owner.execute("analyze memories")
     after = read_catalogs(reader)

@@ -55,7 +55,7 @@ def restored(cluster, addresses, tmp_path):
 
 @pytest.mark.promise("A restored dump has every row and policy, and serves", part="restores")
 async def test_a_restored_dump_serves(recollect, mind, cluster, addresses, embedder, restored, figure):
-    await mind.remember_many([NewMemory(f"memory {place}", keywords=("k",), topic="a->b") for place in range(20)])
+    await mind.remember([NewMemory(f"memory {place}", keywords=("k",), topic="a->b") for place in range(20)])
     await mind.conversation("c").append([NewMessage(Role.USER, "zebra"), NewMessage(Role.ASSISTANT, "noted")])
     await mind.knowledge.add(NewFact("Ann", "lives in", "Rome"))
     _, secret = await new_key(recollect)
@@ -68,11 +68,11 @@ async def test_a_restored_dump_serves(recollect, mind, cluster, addresses, embed
         connected(settings, addresses_of(cluster, name), embedder) as copy,
         http_client(copy, secret) as http,
     ):
-        found = (await http.post("/v1/recall", json=scope | {"query": "zebra"})).json()["hits"]
+        found = (await http.post("/v1/recall", json=scope | {"text": "zebra"})).json()["hits"]
         assert "zebra" in [hit["memory"]["content"] for hit in found]
         for path, body in (
             ("/v1/memories", {"content": "after it"}),
-            ("/v1/conversations/c/messages", {"question": "x", "answer": "y"}),
+            ("/v1/messages", {"conversation": "c", "question": "x", "answer": "y"}),
             ("/v1/facts", {"facts": [{"subject": "Ann", "predicate": "likes", "object": "tea"}]}),
         ):
             assert (await http.post(path, json=scope | body)).status_code == 201, path

@@ -50,8 +50,8 @@ async def test_the_time_of_an_answer_tells_nothing(recollect, mind, rounds, seed
     """
     ask, tenant, user = ASKED[name]
     theirs = await recollect.mind("ada", user, tenant=tenant)
-    ids = [receipt.id for receipt in await theirs.remember_many([f"a secret {place}" for place in range(50)])]
-    await mind.remember_many([f"mine {place}" for place in range(50)])
+    ids = [receipt.id for receipt in await theirs.remember([f"a secret {place}" for place in range(50)])]
+    await mind.remember([f"mine {place}" for place in range(50)])
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
         for identity in ids[:10]:

@@ -24,7 +24,7 @@ def memory(outside):
 def test_the_verbs_block_and_start_no_thread(memory):
     before = threading.active_count()
     mind = memory.mind("connect", "li")
-    receipt = mind.remember("Li drinks green tea")
+    [receipt] = mind.remember("Li drinks green tea")
     assert [hit.memory.id for hit in mind.recall("tea").hits] == [receipt.id]
     conversation = mind.conversation("c")
     conversation.append([NewMessage(Role.USER, "good morning"), NewMessage(Role.ASSISTANT, "and to you")])

@@ -48,9 +48,7 @@ def walked(cluster):
         fill(url, key)
         headers = {"Authorization": f"Bearer {key}"}
         made = {
-            name: httpx.post(
-                f"{url}/v1/admin/keys", json={"name": name.lower(), **wanted}, headers=headers, trust_env=False
-            )
+            name: httpx.post(f"{url}/v1/keys", json={"name": name.lower(), **wanted}, headers=headers, trust_env=False)
             for name, wanted in KEYS.items()
         }
         yield outside | {name: answer.raise_for_status().json()["secret"] for name, answer in made.items()}

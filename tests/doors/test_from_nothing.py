@@ -67,7 +67,7 @@ def test_one_command_leads_to_the_first_recall_by_meaning(first_minute):
         ).raise_for_status()
         first_minute.note("first memory")
         answer = (
-            client.post("/v1/recall", json={"agent": "ada", "user": "li", "query": QUESTION}).raise_for_status().json()
+            client.post("/v1/recall", json={"agent": "ada", "user": "li", "text": QUESTION}).raise_for_status().json()
         )
         first_minute.note("first recall")
     for seconds, step in first_minute.steps:

@@ -71,8 +71,8 @@ def over_http(client):
             {"role": "user", "content": f"question {nonce}", "parent": parent},
             {"role": "assistant", "content": f"answer {nonce}"},
         ]
-        body = {"agent": "ada", "messages": messages}
-        answer = await client.post("/v1/conversations/busy/messages", json=body, headers={"Idempotency-Key": key})
+        body = {"agent": "ada", "conversation": "busy", "messages": messages}
+        answer = await client.post("/v1/messages", json=body, headers={"Idempotency-Key": key})
         assert answer.status_code == 201, answer.text
         return [(each["id"], each["number"], each["parent"]) for each in answer.json()["messages"]]
 

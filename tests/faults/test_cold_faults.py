@@ -36,7 +36,7 @@ async def recollect(addresses, embedder, folder):
 
 async def filled(recollect):
     mind = await recollect.mind("ada", "li")
-    await mind.remember_many([NewMemory(f"Li likes tea number {number}.") for number in range(5)])
+    await mind.remember([NewMemory(f"Li likes tea number {number}.") for number in range(5)])
     return mind
 
 
@@ -64,7 +64,7 @@ async def test_an_object_that_is_not_what_was_stored_is_told_and_nothing_is_lost
     [path] = objects_in(folder)
     kept = path.read_bytes()
     damage(path)
-    for call in (mind.list, lambda: mind.remember_many(["Li has a cat."]), lambda: export(recollect)):
+    for call in (mind.list, lambda: mind.remember("Li has a cat."), lambda: export(recollect)):
         with pytest.raises(ColdStorageError, match="Nothing was changed"):
             await call()
     assert tier_of(owner) == "cold" and owner.execute("select count(*) from memories").fetchone()[0] == 0
@@ -178,7 +178,7 @@ class Users:
             await self.at_work.wait()
             with suppress(ScopeRestoringError):
                 count += 1
-                made = await self.mind.remember_many([NewMemory(f"{number} says {count}")])
+                made = await self.mind.remember(NewMemory(f"{number} says {count}"))
                 self.acknowledged |= {each.id for each in made}
             await asyncio.sleep(random.uniform(0, 0.05))
 

@@ -75,10 +75,10 @@ class Scene:
         new = NewMemory(
             f"{subject.canary} goes", keywords=(subject.canary,), metadata={"note": subject.canary}, importance=7
         )
-        [receipt] = await mind.remember_many(new)
+        [receipt] = await mind.remember(new)
         thought = NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(receipt.id,))
-        [derived] = await mind.remember_many(thought)
-        await mind.remember_many([NewMemory(f"above {subject.canary}", Kind.THOUGHT, evidence=(derived.id,))])
+        [derived] = await mind.remember(thought)
+        await mind.remember(NewMemory(f"above {subject.canary}", Kind.THOUGHT, evidence=(derived.id,)))
         await mind.recall(subject.canary)
         subject.erase = lambda: mind.forget([receipt.id])
         return subject
@@ -89,7 +89,7 @@ class Scene:
         conversation = mind.conversation("chat")
         said = await conversation.append([NewMessage(Role.USER, f"{subject.canary} {part}") for part in range(3)])
         await conversation.update(name=subject.canary, metadata={"note": subject.canary})
-        await mind.remember_many([NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(said[0].id,))])
+        await mind.remember(NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(said[0].id,)))
         subject.erase = conversation.purge
         return subject
 
@@ -114,10 +114,10 @@ class Scene:
 
     async def fill(self, mind, subject):
         """Let a scope hold a canary in each of its parts."""
-        receipt = await mind.remember(f"{subject.canary} goes")
+        [receipt] = await mind.remember(f"{subject.canary} goes")
         await mind.conversation("chat").append([NewMessage(Role.USER, f"{subject.canary} said")])
         await mind.knowledge.add([NewFact(subject.canary, "likes", f"{subject.canary} tea")])
-        await mind.remember_many([NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(receipt.id,))])
+        await mind.remember(NewMemory(f"of {subject.canary}", Kind.THOUGHT, evidence=(receipt.id,)))
 
     async def settle(self):
         """Let the worker do all that waits, and the mirror follow."""

@@ -30,6 +30,7 @@ from recollect.mind.service import Addresses
 from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.items import DropItem, FindItems, PutItem
 from recollect.models.memories import NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.database import pool
 from recollect.store.database.probe import Probe
@@ -148,7 +149,7 @@ class Crowd(RuleBasedStateMachine):
         world = self.world
         number = sum(world.done.values())
         contents = [f"{word} {number} {copy} of tenant{tenant}" for copy in range(copies)]
-        receipts = world.run(world.mind(tenant, scope).remember_many([NewMemory(content) for content in contents]))
+        receipts = world.run(world.mind(tenant, scope).remember([NewMemory(content) for content in contents]))
         for receipt, content in zip(receipts, contents, strict=True):
             world.mine(tenant, scope)[receipt.id] = content
             world.ids.append(((tenant, *scope), receipt.id))
@@ -157,11 +158,11 @@ class Crowd(RuleBasedStateMachine):
     @rule(tenant=tenants, scope=scopes, word=st.sampled_from(WORDS), limit=st.sampled_from([1, 5, 50]))
     def recall(self, tenant, scope, word, limit):
         world, mine = self.world, self.world.mine(tenant, scope)
-        found = world.run(world.mind(tenant, scope).recall(word, limit=limit))
+        found = world.run(world.mind(tenant, scope).recall(Cue(word, limit=limit)))
         if len(found.hits) < min(limit, len(mine)):
             # A message whose predecessor was forgotten waits for a new vector.
             world.run(world.running.work(until_empty=True))
-            found = world.run(world.mind(tenant, scope).recall(word, limit=limit))
+            found = world.run(world.mind(tenant, scope).recall(Cue(word, limit=limit)))
         self.compare(
             mine, {hit.memory.id: hit.memory.content for hit in found.hits}, "recall", world.said_in(tenant, scope)
         )
@@ -230,7 +231,7 @@ class Crowd(RuleBasedStateMachine):
             return
         new = NewMemory("made of what is not mine", evidence=(wanted,))
         try:
-            world.run(world.mind(tenant, scope).remember_many(new))
+            world.run(world.mind(tenant, scope).remember(new))
         except InvalidInputError as problem:
             world.check(
                 str(problem).startswith("evidence must be memories of the same scope"),

@@ -14,7 +14,7 @@ from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory
-from recollect.models.recall import RecallOptions, Status
+from recollect.models.recall import Cue, Status
 from support.engines.engine_proxy import EngineProxy
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from support.measuring.sizes import CHOSEN, Sizes
@@ -59,7 +59,7 @@ async def mind(recollect):
 
 
 async def ask(mind, channels=("text", SEARCH), text="harbour"):
-    return await mind.recall(text, options=RecallOptions(channels=channels))
+    return await mind.recall(Cue(text, channels=channels))
 
 
 async def differing(recollect, name=SEARCH):
@@ -114,7 +114,7 @@ def run_out_of_time(answer):
 async def test_writes_do_not_wait_for_a_dead_mirror(recollect, mind, proxy):
     proxy.refusing = True
     proxy.cut()
-    rice = await mind.remember("Bo brings the rice.")
+    [rice] = await mind.remember("Bo brings the rice.")
     await recollect.work(until_empty=True)
     [status] = await recollect.operator.mirrors.status()
     assert (status.answers, status.behind) == (False, 1)
@@ -150,7 +150,7 @@ async def test_a_partial_acknowledgement_moves_no_position(recollect, mind, prox
 
 async def test_requests_that_are_delivered_twice_do_no_harm(recollect, mind, proxy):
     proxy.twice = True
-    made = [each.id for each in await mind.remember_many([NewMemory(f"note {number}") for number in range(20)])]
+    made = [each.id for each in await mind.remember([NewMemory(f"note {number}") for number in range(20)])]
     await follow(recollect)
     await mind.update(made[0], content="another note")
     await mind.forget(made[10:])
@@ -274,7 +274,7 @@ class Life:
                 f"note {self.random.randrange(10**9)} of the {word}"
                 for word in self.random.choices(["harbour", "tea", "rice", "海港", "茶"], k=100)
             ]
-            alive += [each.id for each in await mind.remember_many([NewMemory(text) for text in texts])]
+            alive += [each.id for each in await mind.remember([NewMemory(text) for text in texts])]
             await mind.knowledge.add(NewFact(f"Person {self.talks}", "knows", f"Person {self.talks + 1}"))
             for _ in range(5):
                 place = self.random.randrange(len(alive))
@@ -302,7 +302,7 @@ async def test_mirrors_that_are_killed_are_equal_to_the_record(
         for mind in minds:
             await mind.remember("the first")
             life.alive[minds.index(mind)] = [
-                each.id for each in await mind.remember_many([NewMemory("a"), NewMemory("b")] * 10)
+                each.id for each in await mind.remember([NewMemory("a"), NewMemory("b")] * 10)
             ]
         for name in (SEARCH, GRAPH):
             await recollect.operator.mirrors.build(name, silently)
@@ -355,7 +355,7 @@ async def caught_up(recollect):
 
 async def test_scopes_of_several_tenants_are_fed_apart(recollect, mind):
     other = await recollect.mind("ada", "li", tenant="other")
-    theirs = await other.remember("Somebody else's harbour.")
+    [theirs] = await other.remember("Somebody else's harbour.")
     await follow(recollect)
     assert theirs.id in await held_ids(recollect, SEARCH, other)
     assert theirs.id not in await held_ids(recollect, SEARCH, mind)

@@ -71,16 +71,16 @@ async def test_every_route_answers_in_the_dark(proxy, far):
     async with http_client(far, secret) as http:
         async with asyncio.timeout(WAIT_SECONDS):
             # A busy machine may miss the deadline by itself.
-            while (await http.get("/v1/admin/keys")).status_code != 200:
+            while (await http.get("/v1/keys")).status_code != 200:
                 continue
         proxy.darken()
         requests = [
-            *(http.get(path) for path in ("/health/ready", "/metrics", "/v1/admin/keys")),
-            http.post("/v1/admin/keys", json={"name": "x", "rights": ["read"]}),
-            http.delete(f"/v1/admin/keys/{uuid4()}"),
+            *(http.get(path) for path in ("/health/ready", "/metrics", "/v1/keys")),
+            http.post("/v1/keys", json={"name": "x", "rights": ["read"]}),
+            http.delete(f"/v1/keys/{uuid4()}"),
             http.get("/v1/memories", params=scope),
             *(http.request(method, f"/v1/memories/{uuid4()}", params=scope) for method in ("GET", "DELETE")),
-            http.post("/v1/recall", json=scope | {"query": "x"}),
+            http.post("/v1/recall", json=scope | {"text": "x"}),
             http.post("/v1/memories", json=scope | {"memories": [{"content": "x"}]}),
         ]
         async with asyncio.timeout(WAIT_SECONDS):

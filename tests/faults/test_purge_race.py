@@ -28,13 +28,13 @@ async def derive(mind, sources, taken, pause):
     """Derive from a source, then from what was derived, as often as it is allowed; each step is told."""
     try:
         with suppress(InvalidInputError, UnavailableError):
-            [first] = await mind.remember_many([NewMemory(f"{WORD} of one", Kind.THOUGHT, evidence=(sources[0],))])
+            [first] = await mind.remember(NewMemory(f"{WORD} of one", Kind.THOUGHT, evidence=(sources[0],)))
             taken.release()
             await asyncio.sleep(pause)
-            [_] = await mind.remember_many([NewMemory(f"{WORD} of two", Kind.SUMMARY, evidence=(first.id, sources[1]))])
+            [_] = await mind.remember(NewMemory(f"{WORD} of two", Kind.SUMMARY, evidence=(first.id, sources[1])))
             taken.release()
             await asyncio.sleep(pause)
-            await mind.remember_many([NewMemory(f"{WORD} of both", Kind.THOUGHT, evidence=(first.id, sources[-1]))])
+            await mind.remember(NewMemory(f"{WORD} of both", Kind.THOUGHT, evidence=(first.id, sources[-1])))
     finally:
         # Nobody waits for what is not derived any more.
         for _ in range(STEPS):
@@ -60,7 +60,7 @@ async def race(mind, number, kept, pause):
 
 async def run_races(recollect, mind, races, first=0, pause=0.0):
     """Race again and again; a deadlock that ends one of the two is part of the race, and jobs finish what is left."""
-    kept = await mind.remember("something to keep")
+    [kept] = await mind.remember("something to keep")
     for number in range(first, first + races):
         await race(mind, number, kept.id, pause)
     await recollect.work(until_empty=True)

@@ -11,7 +11,7 @@ import pytest
 
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import NewMemory
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.store.memories.accesses import FOLD_AT
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
@@ -40,7 +40,7 @@ async def recall(mind, vectors, ledger):
     for vector in vectors:
         moment = datetime.now(UTC)
         try:
-            found = await mind.recall("", limit=LIMIT, options=RecallOptions(embedding=vector, channels=("stream",)))
+            found = await mind.recall(Cue(embedding=vector, channels=("stream",), limit=LIMIT))
         except Exception as problem:
             ledger.errors.append(repr(problem))
         else:
@@ -71,12 +71,11 @@ async def test_recallers_do_not_stand_in_each_others_way(addresses, owner, figur
         mind = await recollect.mind("ada")
         vectors = random.standard_normal((MEMORIES.now, 64))
         levels = random.integers(1, 11, MEMORIES.now)
-        await mind.remember_many(
+        await mind.load(
             [
                 NewMemory(f"memory {number}", importance=float(level), embedding=vector)
                 for number, (level, vector) in enumerate(zip(levels, vectors, strict=True))
-            ],
-            bulk=True,
+            ]
         )
         owner.execute("vacuum analyze")
         ledger = Ledger()

@@ -25,7 +25,7 @@ const raise: Middleware = {
 };
 
 export class Recollect {
-  /** Every path of the API: `api.GET('/v1/admin/jobs', {...})`. What is not a success is thrown as a `Problem`. */
+  /** Every path of the API: `api.GET('/v1/jobs', {...})`. What is not a success is thrown as a `Problem`. */
   readonly api: Api;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -9,7 +9,7 @@ type Without<T> = Omit<T, 'agent' | 'user'>;
 export type NewMemory = Schemas['MemoryBody'];
 export type NewMessage = Schemas['MessageBody'];
 export type RecallOptions = Partial<Without<Schemas['RecallBody']>>;
-export type ContextOptions = Partial<Omit<Without<Schemas['ContextBody']>, 'query'>>;
+export type ContextOptions = Partial<Omit<Without<Schemas['ContextBody']>, 'conversation' | 'text'>>;
 export type MemoryFilter = Without<NonNullable<operations['list_memories']['parameters']['query']>>;
 /** An idempotency key of one's own: a write that is sent again under it is stored once. */
 export type Keyed = { idempotencyKey?: string };
@@ -32,25 +32,22 @@ export class Mind {
     return (await take(this.recollect.api.POST('/v1/memories', { body, headers: keyHeader(keyed) }))).memories;
   }
 
-  /** Search memories; every hit says why it is there. */
-  async recall(query: string, options: RecallOptions = {}): Promise<Schemas['RecallResult']> {
-    const body = { ...options, ...this.scope, query };
+  /** Recall by a cue; every hit says why it is there. */
+  async recall(text: string, options: RecallOptions = {}): Promise<Schemas['RecallResult']> {
+    const body = { ...options, ...this.scope, text };
     return take(this.recollect.api.POST('/v1/recall', { body }));
   }
 
   /** Append messages to a conversation. */
   async append(conversation: string, messages: NewMessage[], keyed: Keyed = {}): Promise<Schemas['MessageReceipt'][]> {
-    const body = { ...this.scope, messages };
-    const params = { path: { conversation } };
-    const asked = { params, body, headers: keyHeader(keyed) };
-    return (await take(this.recollect.api.POST('/v1/conversations/{conversation}/messages', asked))).messages;
+    const body = { ...this.scope, conversation, messages };
+    return (await take(this.recollect.api.POST('/v1/messages', { body, headers: keyHeader(keyed) }))).messages;
   }
 
-  /** Build a prompt: recent turns, memories relevant to the query and the summary, within a budget of tokens. */
-  async context(conversation: string, query: string, options: ContextOptions = {}): Promise<Schemas['Context']> {
-    const body = { ...options, ...this.scope, query };
-    const params = { path: { conversation } };
-    return take(this.recollect.api.POST('/v1/conversations/{conversation}/context', { params, body }));
+  /** Build a prompt: recent turns, memories relevant to the text and the summary, within a budget of tokens. */
+  async context(conversation: string, text: string, options: ContextOptions = {}): Promise<Schemas['Context']> {
+    const body = { ...options, ...this.scope, conversation, text };
+    return take(this.recollect.api.POST('/v1/context', { body }));
   }
 
   /** Forget memories and all that was derived from them; a dry run only tells which. */

@@ -13,15 +13,15 @@ export type RetryOptions = {
 
 const LONGEST_WAIT_SECONDS = 8;
 /** Writes that the server knows again by their key, so that a repeated one answers as the first did. */
-const KEYED = /^\/v1\/(memories|facts|items|conversations\/[^/]+\/messages)$/;
+const KEYED = new Set(['/v1/memories', '/v1/load', '/v1/messages', '/v1/facts', '/v1/items']);
 /** What must not be asked twice: a model is paid for it, it goes on although the answer was lost, or it has a secret. */
-const ONCE = new Set(['/v1/chat', '/v1/admin/import', '/v1/admin/erasures', '/v1/forget/everything', '/v1/admin/keys']);
+const ONCE = new Set(['/v1/chat', '/v1/import', '/v1/erasures', '/v1/forget/everything', '/v1/keys']);
 
 /** Wrap a fetch: idempotency keys where the server takes them, and attempts with growing waits. */
 export function retrying(send: Fetch, { attempts = 4, timeoutSeconds = 60, pause = wait }: RetryOptions = {}): Fetch {
   return async (request) => {
     const path = apiPath(request.url);
-    if (request.method === 'POST' && KEYED.test(path) && !request.headers.has('idempotency-key'))
+    if (request.method === 'POST' && KEYED.has(path) && !request.headers.has('idempotency-key'))
       request.headers.set('idempotency-key', crypto.randomUUID());
     const single = request.method === 'POST' && ONCE.has(path);
     const most = single ? 1 : attempts;

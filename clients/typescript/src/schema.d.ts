@@ -84,294 +84,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/admin/costs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read Ledger
-         * @description Get model costs by day, step and model, and today's remaining budget.
-         */
-        get: operations["read_ledger"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/erasures": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Erasures
-         * @description List erasure receipts, newest first.
-         */
-        get: operations["list_erasures"];
-        put?: never;
-        /**
-         * Erase User
-         * @description Permanently erase a user across all agents. Repeat the call to continue.
-         */
-        post: operations["erase_user"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Export Scopes
-         * @description Export complete scopes as a zip file. Needs `read` and `admin`.
-         */
-        get: operations["export_scopes"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Import Scopes
-         * @description Import an export. Restores into empty scopes with an unbound `admin` key; otherwise imports as new memories.
-         */
-        post: operations["import_scopes"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/jobs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Jobs
-         * @description List waiting, running and failed jobs, newest first.
-         */
-        get: operations["list_jobs"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/jobs/retry": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Retry Jobs
-         * @description Retry failed jobs. Needs `admin`.
-         */
-        post: operations["retry_jobs"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/jobs/{job_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read Job
-         * @description Get a waiting, running or failed job. Finished jobs are deleted.
-         */
-        get: operations["read_job"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/jobs/{job_id}/retry": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Retry Job
-         * @description Retry a failed job. Needs `admin`.
-         */
-        post: operations["retry_job"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/keys": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Keys
-         * @description List API keys, including revoked ones.
-         */
-        get: operations["list_keys"];
-        put?: never;
-        /**
-         * Create Key
-         * @description Create an API key. With `delegate`, for one scope and one day. The secret is shown once.
-         */
-        post: operations["create_key"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/keys/{key_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Revoke Key
-         * @description Revoke an API key.
-         */
-        delete: operations["revoke_key"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/receipts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List All Receipts
-         * @description List purge receipts of a conversation, of a scope or, with `admin`, of the tenant.
-         */
-        get: operations["list_all_receipts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/scopes": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List Scopes
-         * @description List scopes, most recently written first.
-         */
-        get: operations["list_scopes"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Read Status
-         * @description Get the configuration and pending work.
-         */
-        get: operations["read_status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/admin/tune": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Tune
-         * @description Learn an agent's ranking weights from feedback of all its users. Needs `admin` to apply them.
-         */
-        post: operations["tune"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/associate": {
         parameters: {
             query?: never;
@@ -386,6 +98,26 @@ export interface paths {
          * @description Find events and thoughts that share keywords with each triple.
          */
         post: operations["associate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/blocks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show Block
+         * @description Return the memories that match a query as one text within a token budget, each line with its short ID.
+         */
+        post: operations["show_block"];
         delete?: never;
         options?: never;
         head?: never;
@@ -443,7 +175,7 @@ export interface paths {
         put?: never;
         /**
          * Context
-         * @description Return the memories that match a query as one text within a token budget, each line with its short ID.
+         * @description Return one prompt within a budget in tokens: the newest turns, memories that match the query, the summary.
          */
         post: operations["context"];
         delete?: never;
@@ -481,7 +213,7 @@ export interface paths {
         };
         /**
          * Get Conversation
-         * @description Get a conversation's name, state and times, the ends of its newest threads, and its topic segments.
+         * @description Get a conversation's name, state and times, and the ends of its newest threads.
          */
         get: operations["get_conversation"];
         put?: never;
@@ -500,46 +232,6 @@ export interface paths {
         patch: operations["update_conversation"];
         trace?: never;
     };
-    "/v1/conversations/{conversation}/context": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Conversation Context
-         * @description Return one prompt within a budget in tokens: the newest turns, memories that match the query, the summary.
-         */
-        post: operations["conversation_context"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/conversations/{conversation}/history": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * History
-         * @description Get the most recent turns of a thread that fit a token budget.
-         */
-        post: operations["history"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/conversations/{conversation}/messages": {
         parameters: {
             query?: never;
@@ -553,11 +245,7 @@ export interface paths {
          */
         get: operations["list_messages"];
         put?: never;
-        /**
-         * Append
-         * @description Append one or more messages to a conversation in one transaction.
-         */
-        post: operations["append"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -578,6 +266,26 @@ export interface paths {
          * @description Permanently erase a conversation. Large ones are finished by a job.
          */
         post: operations["purge_conversation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/conversations/{conversation}/segments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Segments
+         * @description List the topic segments of a conversation.
+         */
+        get: operations["list_segments"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -678,6 +386,50 @@ export interface paths {
          * @description Undo a merge.
          */
         post: operations["split_entity"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Erasures
+         * @description List erasure receipts, newest first.
+         */
+        get: operations["list_erasures"];
+        put?: never;
+        /**
+         * Erase User
+         * @description Permanently erase a user across all agents. Repeat the call to continue.
+         */
+        post: operations["erase_user"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export Scopes
+         * @description Export complete scopes as a zip file. Needs `read` and `admin`.
+         */
+        get: operations["export_scopes"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -868,6 +620,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * History
+         * @description Get the most recent turns of a thread that fit a token budget.
+         */
+        post: operations["history"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import Scopes
+         * @description Import an export. Restores into empty scopes with an unbound `admin` key; otherwise imports as new memories.
+         */
+        post: operations["import_scopes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/items": {
         parameters: {
             query?: never;
@@ -888,7 +680,87 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/keys/current": {
+    "/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Jobs
+         * @description List waiting, running and failed jobs, newest first.
+         */
+        get: operations["list_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Jobs
+         * @description Retry failed jobs. Needs `admin`.
+         */
+        post: operations["retry_jobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Job
+         * @description Get a waiting, running or failed job. Finished jobs are deleted.
+         */
+        get: operations["read_job"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job_id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry Job
+         * @description Retry a failed job. Needs `admin`.
+         */
+        post: operations["retry_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/key": {
         parameters: {
             query?: never;
             header?: never;
@@ -902,6 +774,90 @@ export interface paths {
         get: operations["read_own_key"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Keys
+         * @description List API keys, including revoked ones.
+         */
+        get: operations["list_keys"];
+        put?: never;
+        /**
+         * Create Key
+         * @description Create an API key. With `delegate`, for one scope and one day. The secret is shown once.
+         */
+        post: operations["create_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke Key
+         * @description Revoke an API key.
+         */
+        delete: operations["revoke_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Ledger
+         * @description Get model costs by day, step and model, and today's remaining budget.
+         */
+        get: operations["read_ledger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Load
+         * @description Bulk-load memories in one transaction. Missing vectors are added by a job.
+         */
+        post: operations["load"];
         delete?: never;
         options?: never;
         head?: never;
@@ -923,7 +879,7 @@ export interface paths {
         put?: never;
         /**
          * Remember
-         * @description Store memories in one transaction, optionally skipping duplicates. With `bulk`, a job adds the vectors.
+         * @description Store one or more memories in one transaction, optionally skipping duplicates.
          */
         post: operations["remember"];
         delete?: never;
@@ -974,6 +930,26 @@ export interface paths {
         get: operations["walk_evidence"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Append
+         * @description Append one or more messages to a conversation in one transaction.
+         */
+        post: operations["append"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1044,7 +1020,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/recall/many": {
+    "/v1/recall-each": {
         parameters: {
             query?: never;
             header?: never;
@@ -1054,10 +1030,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Recall Many
-         * @description Run several recalls in the same way. With `isolated`, all use one snapshot.
+         * Recall Each
+         * @description Run several recalls. With `isolated`, all use one snapshot.
          */
-        post: operations["recall_many"];
+        post: operations["recall_each"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1124,6 +1100,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/receipts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List All Receipts
+         * @description List purge receipts of a conversation, of a scope or, with `admin`, of the tenant.
+         */
+        get: operations["list_all_receipts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/reflections": {
         parameters: {
             query?: never;
@@ -1156,6 +1152,46 @@ export interface paths {
          * @description Get the progress and result of a reflection.
          */
         get: operations["read_reflection"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scopes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Scopes
+         * @description List scopes, most recently written first.
+         */
+        get: operations["list_scopes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Status
+         * @description Get the configuration and pending work.
+         */
+        get: operations["read_status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1203,7 +1239,7 @@ export interface paths {
         put?: never;
         /**
          * Link Topic
-         * @description Add memories to a topic, or remove some. Creates the topic if needed; an empty one is deleted.
+         * @description Add memories to a topic. Creates the topic if needed.
          */
         post: operations["link_topic"];
         delete?: never;
@@ -1226,6 +1262,46 @@ export interface paths {
         get: operations["write_topics"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/topics/unlink": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Unlink Topic
+         * @description Remove memories from a topic. Empty topics are deleted.
+         */
+        post: operations["unlink_topic"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/tune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tune
+         * @description Learn an agent's ranking weights from feedback of all its users. Needs `admin` to apply them.
+         */
+        post: operations["tune"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1323,6 +1399,7 @@ export interface components {
          * @description Messages to append: a list, or one question and answer.
          * @example {
          *       "agent": "ada",
+         *       "conversation": "c-1",
          *       "messages": [
          *         {
          *           "content": "我对花生过敏。",
@@ -1348,6 +1425,11 @@ export interface components {
              * @default
              */
             answer?: string;
+            /**
+             * Conversation
+             * @description Conversation ID, chosen by you. Created with its first message.
+             */
+            conversation: string;
             /**
              * Messages
              * @description 1 to 1,000 messages. Each follows the previous one unless it names a parent.
@@ -1513,6 +1595,249 @@ export interface components {
              * @default
              */
             url?: string;
+        };
+        /**
+         * BlockBody
+         * @description A query and its token budget.
+         * @example {
+         *       "agent": "ada",
+         *       "budget": 2000,
+         *       "text": "张伟在哪里工作？",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        BlockBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Also
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
+             */
+            also?: string[];
+            /**
+             * As Of
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             */
+            as_of?: string | null;
+            /**
+             * At
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             */
+            at?: string | null;
+            /**
+             * Below
+             * @description Include subtopics.
+             * @default false
+             */
+            below?: boolean;
+            /**
+             * Budget
+             * @description Token budget.
+             * @default 2000
+             */
+            budget?: number;
+            /**
+             * Channels
+             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
+             */
+            channels?: string[];
+            /**
+             * Consult
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
+             */
+            consult?: boolean | null;
+            /**
+             * Conversation
+             * @description Your name for the conversation; what its blocks showed before is known. None if empty.
+             * @default
+             */
+            conversation?: string;
+            /**
+             * Conversations
+             * @description Only messages of these conversations.
+             */
+            conversations?: string[];
+            /**
+             * Decay
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
+             */
+            decay?: number | null;
+            /**
+             * Embedding
+             * @description Vector of the query, if you have one.
+             */
+            embedding?: number[];
+            /**
+             * Explain
+             * @description Include the explanation in the response. Nothing is saved.
+             * @default false
+             */
+            explain?: boolean;
+            /**
+             * Gains
+             * @description Multipliers of the three weights.
+             */
+            gains?: number[];
+            /**
+             * Importance
+             * @description Weight of importance.
+             */
+            importance?: number | null;
+            /**
+             * Judge
+             * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
+             */
+            judge?: boolean | null;
+            /**
+             * Keep
+             * @description Save the recall for explain and replay. Default: as configured.
+             */
+            keep?: boolean | null;
+            /**
+             * Kinds
+             * @description Only these kinds. Default: all.
+             */
+            kinds?: components["schemas"]["Kind"][];
+            /**
+             * Limit
+             * @description Maximum number of lines. Default: from the agent's profile, or as many as fit.
+             */
+            limit?: number | null;
+            /**
+             * Min Importance
+             * @description Minimum importance, 1 to 10.
+             * @default 0
+             */
+            min_importance?: number;
+            /**
+             * Min Relevance
+             * @description Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely to help.
+             */
+            min_relevance?: number | null;
+            /**
+             * Min Trust
+             * @description Minimum trust, 0 to 100.
+             * @default 0
+             */
+            min_trust?: number;
+            /**
+             * Mode
+             * @description newest, original or paper: how recency is computed.
+             * @default
+             */
+            mode?: string;
+            /**
+             * Now
+             * @description Time of the recall, for simulations.
+             */
+            now?: string | null;
+            /**
+             * Origins
+             * @description Only memories from these origins.
+             */
+            origins?: string[];
+            /**
+             * Pinned
+             * @description Only pinned memories, or only unpinned ones. Default: both.
+             */
+            pinned?: boolean | null;
+            /**
+             * Recency
+             * @description Weight of recency.
+             */
+            recency?: number | null;
+            /**
+             * Repeat
+             * @description Repeat memories that were shown before, shorter over time.
+             * @default false
+             */
+            repeat?: boolean;
+            /**
+             * Roles
+             * @description Only messages of these roles.
+             */
+            roles?: components["schemas"]["Role"][];
+            /**
+             * Similarity
+             * @description Weight of similarity.
+             */
+            similarity?: number | null;
+            /**
+             * Since
+             * @description Only memories from this time on. ISO 8601 with offset.
+             */
+            since?: string | null;
+            /**
+             * Speakers
+             * @description Only these speakers.
+             */
+            speakers?: string[];
+            /**
+             * State
+             * @description Only memories in this state: current, in_archived, faded, past or withheld.
+             * @default
+             */
+            state?: string;
+            /**
+             * Text
+             * @description Query, in any language. Empty = newest memories.
+             * @default
+             */
+            text?: string;
+            /**
+             * Tokenizer
+             * @description Tokenizer or model name. Default: the configured one.
+             * @default
+             */
+            tokenizer?: string;
+            /**
+             * Topics
+             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
+             */
+            topics?: string[];
+            /**
+             * Topics Only
+             * @description Only memories of these topics.
+             * @default false
+             */
+            topics_only?: boolean;
+            /**
+             * Touch
+             * @description Count the hits as accessed, which makes them more recent.
+             * @default true
+             */
+            touch?: boolean;
+            /**
+             * Until
+             * @description Only memories from before this time. ISO 8601 with offset.
+             */
+            until?: string | null;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+            /**
+             * Weights
+             * @description Weights of channels and preferences by name. Others keep their defaults.
+             */
+            weights?: {
+                [key: string]: number;
+            };
+            /**
+             * Where
+             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
+             */
+            where?: string[];
+            /**
+             * Zone
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             */
+            zone?: string;
         };
         /**
          * BlockLine
@@ -1766,8 +2091,9 @@ export interface components {
          * @example {
          *       "agent": "ada",
          *       "budget": 4000,
-         *       "query": "今晚聚餐点什么菜好？",
+         *       "conversation": "c-1",
          *       "system": "你是张伟的助理。",
+         *       "text": "今晚聚餐点什么菜好？",
          *       "user": "zhang-wei"
          *     }
          */
@@ -1777,6 +2103,11 @@ export interface components {
              * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
+            /**
+             * Also
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
+             */
+            also?: string[];
             /**
              * As Of
              * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
@@ -1811,6 +2142,16 @@ export interface components {
              */
             channels?: string[];
             /**
+             * Consult
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
+             */
+            consult?: boolean | null;
+            /**
+             * Conversation
+             * @description Conversation ID, chosen by you. Created with its first message.
+             */
+            conversation: string;
+            /**
              * Conversations
              * @description Only messages of these conversations.
              */
@@ -1826,21 +2167,11 @@ export interface components {
              */
             embedding?: number[];
             /**
-             * Expand Query
-             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
-             */
-            expand_query?: boolean | null;
-            /**
              * Explain
              * @description Include the explanation in the response. Nothing is saved.
              * @default false
              */
             explain?: boolean;
-            /**
-             * Extra Scopes
-             * @description More scopes to search, as agent or agent/user. Default: from the profile.
-             */
-            extra_scopes?: string[];
             /**
              * Gains
              * @description Multipliers of the three weights.
@@ -1874,6 +2205,11 @@ export interface components {
              * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
              */
             judge?: boolean | null;
+            /**
+             * Keep
+             * @description Save the recall for explain and replay. Default: as configured.
+             */
+            keep?: boolean | null;
             /**
              * Kinds
              * @description Only these kinds. Default: all.
@@ -1946,32 +2282,15 @@ export interface components {
              */
             pinned?: boolean | null;
             /**
-             * Query
-             * @description The user's message. Its end is used as the query.
-             * @default
-             */
-            query?: string;
-            /**
              * Recency
              * @description Weight of recency.
              */
             recency?: number | null;
             /**
-             * Record Access
-             * @description Count the hits as accessed, which makes them more recent.
-             * @default true
-             */
-            record_access?: boolean;
-            /**
              * Roles
              * @description Only messages of these roles.
              */
             roles?: components["schemas"]["Role"][];
-            /**
-             * Save
-             * @description Save the recall for explain and replay. Default: as configured.
-             */
-            save?: boolean | null;
             /**
              * Similarity
              * @description Weight of similarity.
@@ -2006,10 +2325,11 @@ export interface components {
              */
             system?: string;
             /**
-             * Timezone
-             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             * Text
+             * @description The user's message. Its end is used as the query.
+             * @default
              */
-            timezone?: string;
+            text?: string;
             /**
              * Tokenizer
              * @description A tokenizer's or a model's name; the service's first tokenizer if empty.
@@ -2027,6 +2347,12 @@ export interface components {
              * @default false
              */
             topics_only?: boolean;
+            /**
+             * Touch
+             * @description Count the hits as accessed, which makes them more recent.
+             * @default true
+             */
+            touch?: boolean;
             /**
              * Unanswered
              * @description Include a last turn that has no answer.
@@ -2068,6 +2394,11 @@ export interface components {
              * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
+            /**
+             * Zone
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             */
+            zone?: string;
         };
         /**
          * ConversationInfo
@@ -2094,11 +2425,6 @@ export interface components {
             };
             /** Name */
             name: string;
-            /**
-             * Segments
-             * @default []
-             */
-            segments: components["schemas"]["SegmentRecord"][];
             state: components["schemas"]["ConversationState"];
             /**
              * Threads
@@ -2250,11 +2576,6 @@ export interface components {
             };
             /** Name */
             name: string;
-            /**
-             * Segments
-             * @default []
-             */
-            segments: components["schemas"]["SegmentRecord"][];
             state: components["schemas"]["ConversationState"];
             /**
              * Threads
@@ -2522,6 +2843,10 @@ export interface components {
              * Format: date-time
              */
             asked_at: string;
+            /** Cue */
+            cue: {
+                [key: string]: components["schemas"]["JsonValue"];
+            };
             facets: components["schemas"]["QueryAnalysis"];
             /** Limit */
             limit: number;
@@ -2541,10 +2866,6 @@ export interface components {
             };
             /** Recall Id */
             recall_id: string | null;
-            /** Request */
-            request: {
-                [key: string]: components["schemas"]["JsonValue"];
-            };
             /** Same */
             same: boolean;
             status: components["schemas"]["Status"];
@@ -3282,6 +3603,7 @@ export interface components {
          * @description A history to read.
          * @example {
          *       "agent": "ada",
+         *       "conversation": "c-1",
          *       "max_tokens": 2000,
          *       "user": "zhang-wei"
          *     }
@@ -3308,6 +3630,11 @@ export interface components {
              * @description Only messages sent by this time (with an offset). Default: all.
              */
             at?: string | null;
+            /**
+             * Conversation
+             * @description Conversation ID, chosen by you. Created with its first message.
+             */
+            conversation: string;
             /**
              * Image Tokens
              * @description Tokens to count per image.
@@ -3668,7 +3995,7 @@ export interface components {
         };
         /**
          * LinkBody
-         * @description Memories to add to a topic, and memories to remove from it.
+         * @description Memories to file under a topic.
          * @example {
          *       "agent": "ada",
          *       "memories": [
@@ -3688,19 +4015,14 @@ export interface components {
             agent: string;
             /**
              * Memories
-             * @description Memories to add.
+             * @description One to 1,000 memories.
              */
-            memories?: components["schemas"]["TopicLinkBody"][];
+            memories: components["schemas"]["TopicLinkBody"][];
             /**
              * Path
              * @description The path of a topic, as in `travel->Japan`.
              */
             path: string;
-            /**
-             * Remove
-             * @description IDs of memories to remove from the topic.
-             */
-            remove?: string[];
             /**
              * User
              * @description User. Empty for the agent's own memory.
@@ -3733,6 +4055,11 @@ export interface components {
         ListPathsAnswer: {
             /** Paths */
             paths: components["schemas"]["FactPath"][];
+        };
+        /** ListSegmentsAnswer */
+        ListSegmentsAnswer: {
+            /** Segments */
+            segments: components["schemas"]["SegmentRecord"][];
         };
         /** ListTopicLinksAnswer */
         ListTopicLinksAnswer: {
@@ -3780,6 +4107,41 @@ export interface components {
              * @default
              */
             user: string;
+        };
+        /** LoadAnswer */
+        LoadAnswer: {
+            /** Ids */
+            ids: string[];
+        };
+        /**
+         * LoadBody
+         * @description Memories of an import for one scope.
+         * @example {
+         *       "agent": "ada",
+         *       "memories": [
+         *         {
+         *           "content": "张伟是一位资深软件工程师"
+         *         }
+         *       ]
+         *     }
+         */
+        LoadBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Memories
+             * @description One to 1,000 memories.
+             */
+            memories: components["schemas"]["MemoryBody"][];
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
         };
         /**
          * MarkBody
@@ -4084,249 +4446,6 @@ export interface components {
              * @default
              */
             topic?: string;
-        };
-        /**
-         * MemoryContextBody
-         * @description A query and its token budget.
-         * @example {
-         *       "agent": "ada",
-         *       "budget": 2000,
-         *       "query": "张伟在哪里工作？",
-         *       "user": "zhang-wei"
-         *     }
-         */
-        MemoryContextBody: {
-            /**
-             * Agent
-             * @description Agent. May be empty if the key is bound to one.
-             */
-            agent: string;
-            /**
-             * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
-             */
-            as_of?: string | null;
-            /**
-             * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
-             */
-            at?: string | null;
-            /**
-             * Below
-             * @description Include subtopics.
-             * @default false
-             */
-            below?: boolean;
-            /**
-             * Budget
-             * @description Token budget.
-             * @default 2000
-             */
-            budget?: number;
-            /**
-             * Channels
-             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
-             */
-            channels?: string[];
-            /**
-             * Conversation
-             * @description Your ID of the conversation, in which memories that were shown before are left out.
-             * @default
-             */
-            conversation?: string;
-            /**
-             * Conversations
-             * @description Only messages of these conversations.
-             */
-            conversations?: string[];
-            /**
-             * Decay
-             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
-             */
-            decay?: number | null;
-            /**
-             * Embedding
-             * @description Vector of the query, if you have one.
-             */
-            embedding?: number[];
-            /**
-             * Expand Query
-             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
-             */
-            expand_query?: boolean | null;
-            /**
-             * Explain
-             * @description Include the explanation in the response. Nothing is saved.
-             * @default false
-             */
-            explain?: boolean;
-            /**
-             * Extra Scopes
-             * @description More scopes to search, as agent or agent/user. Default: from the profile.
-             */
-            extra_scopes?: string[];
-            /**
-             * Gains
-             * @description Multipliers of the three weights.
-             */
-            gains?: number[];
-            /**
-             * Importance
-             * @description Weight of importance.
-             */
-            importance?: number | null;
-            /**
-             * Judge
-             * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
-             */
-            judge?: boolean | null;
-            /**
-             * Kinds
-             * @description Only these kinds. Default: all.
-             */
-            kinds?: components["schemas"]["Kind"][];
-            /**
-             * Limit
-             * @description Maximum number of lines. Default: from the agent's profile, or as many as fit.
-             */
-            limit?: number | null;
-            /**
-             * Min Importance
-             * @description Minimum importance, 1 to 10.
-             * @default 0
-             */
-            min_importance?: number;
-            /**
-             * Min Relevance
-             * @description Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely to help.
-             */
-            min_relevance?: number | null;
-            /**
-             * Min Trust
-             * @description Minimum trust, 0 to 100.
-             * @default 0
-             */
-            min_trust?: number;
-            /**
-             * Mode
-             * @description newest, original or paper: how recency is computed.
-             * @default
-             */
-            mode?: string;
-            /**
-             * Now
-             * @description Time of the recall, for simulations.
-             */
-            now?: string | null;
-            /**
-             * Origins
-             * @description Only memories from these origins.
-             */
-            origins?: string[];
-            /**
-             * Pinned
-             * @description Only pinned memories, or only unpinned ones. Default: both.
-             */
-            pinned?: boolean | null;
-            /**
-             * Query
-             * @description Query, in any language. Empty = newest memories.
-             * @default
-             */
-            query?: string;
-            /**
-             * Recency
-             * @description Weight of recency.
-             */
-            recency?: number | null;
-            /**
-             * Record Access
-             * @description Count the hits as accessed, which makes them more recent.
-             * @default true
-             */
-            record_access?: boolean;
-            /**
-             * Repeat
-             * @description Repeat memories that were shown before, shorter over time.
-             * @default false
-             */
-            repeat?: boolean;
-            /**
-             * Roles
-             * @description Only messages of these roles.
-             */
-            roles?: components["schemas"]["Role"][];
-            /**
-             * Save
-             * @description Save the recall for explain and replay. Default: as configured.
-             */
-            save?: boolean | null;
-            /**
-             * Similarity
-             * @description Weight of similarity.
-             */
-            similarity?: number | null;
-            /**
-             * Since
-             * @description Only memories from this time on. ISO 8601 with offset.
-             */
-            since?: string | null;
-            /**
-             * Speakers
-             * @description Only these speakers.
-             */
-            speakers?: string[];
-            /**
-             * State
-             * @description Only memories in this state: current, in_archived, faded, past or withheld.
-             * @default
-             */
-            state?: string;
-            /**
-             * Timezone
-             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
-             */
-            timezone?: string;
-            /**
-             * Tokenizer
-             * @description Tokenizer or model name. Default: the configured one.
-             * @default
-             */
-            tokenizer?: string;
-            /**
-             * Topics
-             * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
-             */
-            topics?: string[];
-            /**
-             * Topics Only
-             * @description Only memories of these topics.
-             * @default false
-             */
-            topics_only?: boolean;
-            /**
-             * Until
-             * @description Only memories from before this time. ISO 8601 with offset.
-             */
-            until?: string | null;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
-            /**
-             * Weights
-             * @description Weights of channels and preferences by name. Others keep their defaults.
-             */
-            weights?: {
-                [key: string]: number;
-            };
-            /**
-             * Where
-             * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
-             */
-            where?: string[];
         };
         /**
          * MemoryOrder
@@ -4860,7 +4979,7 @@ export interface components {
         };
         /**
          * Period
-         * @description A period that a query mentions, and its words.
+         * @description A period that a cue mentions, and its words.
          */
         Period: {
             /**
@@ -4921,6 +5040,11 @@ export interface components {
          * @description An agent's default settings, used when a call does not set them.
          */
         Profile: {
+            /**
+             * Also
+             * @default []
+             */
+            also: string[];
             /** Archive After Days */
             archive_after_days: number | null;
             /** As Of */
@@ -4937,6 +5061,8 @@ export interface components {
              * @default []
              */
             channels: string[];
+            /** Consult */
+            consult: boolean | null;
             /**
              * Conversations
              * @default []
@@ -4946,13 +5072,6 @@ export interface components {
             delete_after_days: number | null;
             /** @default talk */
             enrich: components["schemas"]["EnrichSource"];
-            /** Expand Query */
-            expand_query: boolean | null;
-            /**
-             * Extra Scopes
-             * @default []
-             */
-            extra_scopes: string[];
             /** Fading Days */
             fading_days: number | null;
             /** Fading Fact Days */
@@ -5022,7 +5141,6 @@ export interface components {
              */
             speakers: string[];
             state: components["schemas"]["RecallState"] | null;
-            stream_weights: components["schemas"]["StreamWeights"];
             /**
              * Topics
              * @default []
@@ -5035,6 +5153,7 @@ export interface components {
             topics_only: boolean;
             /** Until */
             until: string | null;
+            weighing: components["schemas"]["StreamWeights"];
             /** Weights */
             weights: {
                 [key: string]: number;
@@ -5059,6 +5178,11 @@ export interface components {
              * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
+            /**
+             * Also
+             * @description More scopes that every recall searches, as agent or agent/user.
+             */
+            also?: string[];
             /**
              * Archive After Days
              * @description Archive a conversation after this many idle days; 0 = never.
@@ -5086,6 +5210,11 @@ export interface components {
              */
             channels?: string[];
             /**
+             * Consult
+             * @description Whether the chat model also reads the cues.
+             */
+            consult?: boolean | null;
+            /**
              * Conversations
              * @description Only messages of these conversations.
              */
@@ -5107,16 +5236,6 @@ export interface components {
              * @enum {string}
              */
             enrich?: "talk" | "all";
-            /**
-             * Expand Query
-             * @description Whether the chat model adds topics and dates that rules do not find.
-             */
-            expand_query?: boolean | null;
-            /**
-             * Extra Scopes
-             * @description More scopes that every recall searches, as agent or agent/user.
-             */
-            extra_scopes?: string[];
             /**
              * Fading Days
              * @description Days until an unused memory fades; 0 = never.
@@ -5496,11 +5615,11 @@ export interface components {
         };
         /**
          * RecallBody
-         * @description A query for one scope.
+         * @description A cue for one scope.
          * @example {
          *       "agent": "ada",
          *       "limit": 5,
-         *       "query": "张伟在哪里工作？",
+         *       "text": "张伟在哪里工作？",
          *       "user": "zhang-wei"
          *     }
          */
@@ -5511,6 +5630,11 @@ export interface components {
              */
             agent: string;
             /**
+             * Also
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
+             */
+            also?: string[];
+            /**
              * As Of
              * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
              */
@@ -5532,6 +5656,11 @@ export interface components {
              */
             channels?: string[];
             /**
+             * Consult
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
+             */
+            consult?: boolean | null;
+            /**
              * Conversations
              * @description Only messages of these conversations.
              */
@@ -5547,21 +5676,11 @@ export interface components {
              */
             embedding?: number[];
             /**
-             * Expand Query
-             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
-             */
-            expand_query?: boolean | null;
-            /**
              * Explain
              * @description Include the explanation in the response. Nothing is saved.
              * @default false
              */
             explain?: boolean;
-            /**
-             * Extra Scopes
-             * @description More scopes to search, as agent or agent/user. Default: from the profile.
-             */
-            extra_scopes?: string[];
             /**
              * Gains
              * @description Multipliers of the three weights.
@@ -5577,6 +5696,11 @@ export interface components {
              * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
              */
             judge?: boolean | null;
+            /**
+             * Keep
+             * @description Save the recall for explain and replay. Default: as configured.
+             */
+            keep?: boolean | null;
             /**
              * Kinds
              * @description Only these kinds. Default: all.
@@ -5626,32 +5750,15 @@ export interface components {
              */
             pinned?: boolean | null;
             /**
-             * Query
-             * @description Query, in any language. Empty = newest memories.
-             * @default
-             */
-            query?: string;
-            /**
              * Recency
              * @description Weight of recency.
              */
             recency?: number | null;
             /**
-             * Record Access
-             * @description Count the hits as accessed, which makes them more recent.
-             * @default true
-             */
-            record_access?: boolean;
-            /**
              * Roles
              * @description Only messages of these roles.
              */
             roles?: components["schemas"]["Role"][];
-            /**
-             * Save
-             * @description Save the recall for explain and replay. Default: as configured.
-             */
-            save?: boolean | null;
             /**
              * Similarity
              * @description Weight of similarity.
@@ -5674,10 +5781,11 @@ export interface components {
              */
             state?: string;
             /**
-             * Timezone
-             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             * Text
+             * @description Query, in any language. Empty = newest memories.
+             * @default
              */
-            timezone?: string;
+            text?: string;
             /**
              * Topics
              * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
@@ -5689,6 +5797,12 @@ export interface components {
              * @default false
              */
             topics_only?: boolean;
+            /**
+             * Touch
+             * @description Count the hits as accessed, which makes them more recent.
+             * @default true
+             */
+            touch?: boolean;
             /**
              * Until
              * @description Only memories from before this time. ISO 8601 with offset.
@@ -5712,93 +5826,46 @@ export interface components {
              * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
+            /**
+             * Zone
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             */
+            zone?: string;
         };
-        /** RecallManyAnswer */
-        RecallManyAnswer: {
-            /** Results */
-            results: components["schemas"]["RecallResult"][];
+        /** RecallEachAnswer */
+        RecallEachAnswer: {
+            /** Recollections */
+            recollections: components["schemas"]["RecallResult"][];
         };
         /**
-         * RecallManyBody
-         * @description Several queries for one scope.
+         * RecallEachBody
+         * @description Several cues for one scope.
          * @example {
          *       "agent": "ada",
-         *       "limit": 5,
-         *       "queries": [
-         *         "Klaus",
-         *         "the party"
-         *       ],
-         *       "user": "zhang-wei"
+         *       "cues": [
+         *         {
+         *           "channels": [
+         *             "stream"
+         *           ],
+         *           "text": "Klaus"
+         *         },
+         *         {
+         *           "text": "the party"
+         *         }
+         *       ]
          *     }
          */
-        RecallManyBody: {
+        RecallEachBody: {
             /**
              * Agent
              * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
             /**
-             * As Of
-             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             * Cues
+             * @description One to 64 cues.
              */
-            as_of?: string | null;
-            /**
-             * At
-             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
-             */
-            at?: string | null;
-            /**
-             * Below
-             * @description Include subtopics.
-             * @default false
-             */
-            below?: boolean;
-            /**
-             * Channels
-             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
-             */
-            channels?: string[];
-            /**
-             * Conversations
-             * @description Only messages of these conversations.
-             */
-            conversations?: string[];
-            /**
-             * Decay
-             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
-             */
-            decay?: number | null;
-            /**
-             * Embedding
-             * @description Vector of the query, if you have one.
-             */
-            embedding?: number[];
-            /**
-             * Expand Query
-             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
-             */
-            expand_query?: boolean | null;
-            /**
-             * Explain
-             * @description Include the explanation in the response. Nothing is saved.
-             * @default false
-             */
-            explain?: boolean;
-            /**
-             * Extra Scopes
-             * @description More scopes to search, as agent or agent/user. Default: from the profile.
-             */
-            extra_scopes?: string[];
-            /**
-             * Gains
-             * @description Multipliers of the three weights.
-             */
-            gains?: number[];
-            /**
-             * Importance
-             * @description Weight of importance.
-             */
-            importance?: number | null;
+            cues: components["schemas"]["RecallOptionsBody"][];
             /**
              * Isolated
              * @description Use one snapshot. Otherwise each query sees the accesses of the previous ones.
@@ -5806,10 +5873,89 @@ export interface components {
              */
             isolated?: boolean;
             /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /**
+         * RecallOptionsBody
+         * @description A query and recall options.
+         */
+        RecallOptionsBody: {
+            /**
+             * Also
+             * @description More scopes to search, as agent or agent/user. Default: from the profile.
+             */
+            also?: string[];
+            /**
+             * As Of
+             * @description Only data stored by this time, in the versions of that time. Default: now. ISO 8601 with offset.
+             */
+            as_of?: string | null;
+            /**
+             * At
+             * @description Only data that was true, or had happened, at this time. Default: all that has not ended. ISO 8601 with offset.
+             */
+            at?: string | null;
+            /**
+             * Below
+             * @description Include subtopics.
+             * @default false
+             */
+            below?: boolean;
+            /**
+             * Channels
+             * @description Channels to use: text, vector, stream, keyword, graph, topic, date, recent. Default: text, vector, keyword, graph, topic, date.
+             */
+            channels?: string[];
+            /**
+             * Consult
+             * @description Ask the chat model to add topics and dates that rules do not find. Default: from the profile.
+             */
+            consult?: boolean | null;
+            /**
+             * Conversations
+             * @description Only messages of these conversations.
+             */
+            conversations?: string[];
+            /**
+             * Decay
+             * @description Recency factor from one rank to the next (in mode `paper`: from one hour to the next).
+             */
+            decay?: number | null;
+            /**
+             * Embedding
+             * @description Vector of the query, if you have one.
+             */
+            embedding?: number[];
+            /**
+             * Explain
+             * @description Include the explanation in the response. Nothing is saved.
+             * @default false
+             */
+            explain?: boolean;
+            /**
+             * Gains
+             * @description Multipliers of the three weights.
+             */
+            gains?: number[];
+            /**
+             * Importance
+             * @description Weight of importance.
+             */
+            importance?: number | null;
+            /**
              * Judge
              * @description Ask the chat model to drop irrelevant hits. Default: from the profile.
              */
             judge?: boolean | null;
+            /**
+             * Keep
+             * @description Save the recall for explain and replay. Default: as configured.
+             */
+            keep?: boolean | null;
             /**
              * Kinds
              * @description Only these kinds. Default: all.
@@ -5859,31 +6005,15 @@ export interface components {
              */
             pinned?: boolean | null;
             /**
-             * Queries
-             * @description One to 64 queries, of 32,000 characters together.
-             */
-            queries: string[];
-            /**
              * Recency
              * @description Weight of recency.
              */
             recency?: number | null;
             /**
-             * Record Access
-             * @description Count the hits as accessed, which makes them more recent.
-             * @default true
-             */
-            record_access?: boolean;
-            /**
              * Roles
              * @description Only messages of these roles.
              */
             roles?: components["schemas"]["Role"][];
-            /**
-             * Save
-             * @description Save the recall for explain and replay. Default: as configured.
-             */
-            save?: boolean | null;
             /**
              * Similarity
              * @description Weight of similarity.
@@ -5906,10 +6036,11 @@ export interface components {
              */
             state?: string;
             /**
-             * Timezone
-             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             * Text
+             * @description Query, in any language. Empty = newest memories.
+             * @default
              */
-            timezone?: string;
+            text?: string;
             /**
              * Topics
              * @description Topic paths, for example travel->Japan. A recall prefers them; a list is restricted to them.
@@ -5922,16 +6053,16 @@ export interface components {
              */
             topics_only?: boolean;
             /**
+             * Touch
+             * @description Count the hits as accessed, which makes them more recent.
+             * @default true
+             */
+            touch?: boolean;
+            /**
              * Until
              * @description Only memories from before this time. ISO 8601 with offset.
              */
             until?: string | null;
-            /**
-             * User
-             * @description User. Empty for the agent's own memory.
-             * @default
-             */
-            user?: string;
             /**
              * Weights
              * @description Weights of channels and preferences by name. Others keep their defaults.
@@ -5944,6 +6075,11 @@ export interface components {
              * @description Metadata conditions, for example project == alpha. Operators: ==, !=, <, <=, >, >=, in, contains, exists.
              */
             where?: string[];
+            /**
+             * Zone
+             * @description IANA time zone of the user, for example Asia/Shanghai. Default: the server's.
+             */
+            zone?: string;
         };
         /**
          * RecallResult
@@ -6167,12 +6303,6 @@ export interface components {
              * @description Agent. May be empty if the key is bound to one.
              */
             agent: string;
-            /**
-             * Bulk
-             * @description Store without vectors, which a job adds: for imports.
-             * @default false
-             */
-            bulk?: boolean;
             /**
              * Content
              * @description Instead of `memories`: the text of one memory.
@@ -6519,14 +6649,14 @@ export interface components {
             hits: number;
             /** Milliseconds */
             milliseconds: number;
-            /** Query */
-            query: string;
             /**
              * Recall Id
              * Format: uuid
              */
             recall_id: string;
             status: components["schemas"]["Status"];
+            /** Text */
+            text: string;
         };
         /**
          * SavedRecallPage
@@ -6733,14 +6863,14 @@ export interface components {
         TokenUsage: {
             /** Budget */
             budget: number;
+            /** Cue */
+            cue: number;
             /** Framing */
             framing: number;
             /** History */
             history: number;
             /** Memories */
             memories: number;
-            /** Query */
-            query: number;
             /** Summary */
             summary: number;
             /** System */
@@ -6973,6 +7103,46 @@ export interface components {
          * @enum {string}
          */
         TuningTarget: "stream" | "usual";
+        /**
+         * UnlinkBody
+         * @description Memories to take from a topic.
+         * @example {
+         *       "agent": "ada",
+         *       "ids": [
+         *         "01a1dd05-b16b-7000-b535-83c8ebea4fa9"
+         *       ],
+         *       "path": "travel->Japan",
+         *       "user": "zhang-wei"
+         *     }
+         */
+        UnlinkBody: {
+            /**
+             * Agent
+             * @description Agent. May be empty if the key is bound to one.
+             */
+            agent: string;
+            /**
+             * Ids
+             * @description Ids of the memories.
+             */
+            ids: string[];
+            /**
+             * Path
+             * @description The path of a topic, as in `travel->Japan`.
+             */
+            path: string;
+            /**
+             * User
+             * @description User. Empty for the agent's own memory.
+             * @default
+             */
+            user?: string;
+        };
+        /** UnlinkTopicAnswer */
+        UnlinkTopicAnswer: {
+            /** Unlinked */
+            unlinked: string[];
+        };
         /**
          * UpdateBody
          * @description Fields to change. Omitted or empty fields stay the same.
@@ -7405,1544 +7575,6 @@ export interface operations {
             };
         };
     };
-    read_ledger: {
-        parameters: {
-            query?: {
-                /** @description The agent. Default: all agents of your tenant. */
-                agent?: string;
-                /** @description User. Empty for the agent's own memory. */
-                user?: string;
-                /** @description Number of days, including today. */
-                days?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CostReport"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_erasures: {
-        parameters: {
-            query?: {
-                /** @description Only of this user. Default: all users. */
-                user?: string;
-                /** @description Maximum number of receipts. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErasureReceipts"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    erase_user: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["EraseUserBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["UserErasure"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    export_scopes: {
-        parameters: {
-            query?: {
-                /** @description The agent. Default: all agents. */
-                agent?: string | null;
-                /** @description The user. Default: all users; empty: the agent's own memories. */
-                user?: string | null;
-                /** @description Include the vectors of these models, or `all`. Omitted vectors are computed again on import. */
-                vectors?: string[];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A zip, piece by piece. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/zip": string;
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    import_scopes: {
-        parameters: {
-            query?: {
-                /** @description New memories have the origin `import:NAME`. */
-                name?: string;
-                /** @description The agent of the imported scope. Default: as in the file. */
-                agent?: string | null;
-                /** @description The user of the imported scope. Default: as in the file. */
-                user?: string | null;
-                /** @description Import as new memories even if a restore would be allowed. */
-                as_new?: boolean;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/zip": string;
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ImportResult"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_jobs: {
-        parameters: {
-            query?: {
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string | null;
-                /** @description Maximum number of jobs. */
-                limit?: number;
-                /** @description Only jobs in this state. Default: all. */
-                state?: ("waiting" | "running" | "failed") | null;
-                /** @description Only jobs of this task. */
-                task?: string | null;
-                /** @description Only jobs of this agent's scopes. Default: all. */
-                agent?: string | null;
-                /** @description Only jobs of this user; the agent's own if empty. */
-                user?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobPage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    retry_jobs: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RetryBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RetryResult"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    read_job: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Job ID. */
-                job_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    retry_job: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Job ID. */
-                job_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Job"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_keys: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Keys"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    create_key: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["KeyBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NewKey"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    revoke_key: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The key's id. */
-                key_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ApiKey"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_all_receipts: {
-        parameters: {
-            query?: {
-                /** @description Only this conversation. Default: all. */
-                conversation?: string;
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description Maximum number of receipts. */
-                limit?: number;
-                /** @description The agent. Default: the whole tenant. */
-                agent?: string | null;
-                /** @description The user. Default: the agent's own memories. */
-                user?: string | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PurgeReceiptPage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    list_scopes: {
-        parameters: {
-            query?: {
-                /** @description `next_cursor` of the previous page. */
-                cursor?: string;
-                /** @description Maximum number of scopes. */
-                limit?: number;
-                /** @description Only scopes of this agent. Default: all. */
-                agent?: string;
-                /** @description Only scopes with this in the name of agent or user. */
-                search?: string;
-                /** @description recent, size or name. */
-                order?: components["schemas"]["ScopeOrder"];
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ScopePage"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    read_status: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ServiceStatus"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    tune: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["TuneBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TuneAnswer"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     associate: {
         parameters: {
             query?: never;
@@ -8985,6 +7617,115 @@ export interface operations {
             };
             /** @description The API key is not allowed to do this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    show_block: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BlockBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryBlock"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9267,7 +8008,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["MemoryContextBody"];
+                "application/json": components["schemas"]["ContextBody"];
             };
         };
         responses: {
@@ -9277,7 +8018,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["MemoryBlock"];
+                    "application/json": components["schemas"]["Context"];
                 };
             };
             /** @description Malformed request */
@@ -9470,10 +8211,6 @@ export interface operations {
             query: {
                 /** @description Maximum number of ends of threads; 0 = none. */
                 threads?: number;
-                /** @description Maximum number of topic segments; 0 = none. */
-                segments?: number;
-                /** @description Only segments that start after this message number. */
-                after?: number;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */
@@ -9802,221 +8539,6 @@ export interface operations {
             };
         };
     };
-    conversation_context: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ContextBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Context"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Conflict */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    history: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Conversation ID, chosen by you. */
-                conversation: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["HistoryBody"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["History"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description API key missing or invalid */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description The API key is not allowed to do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Request too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Rate limit exceeded */
-            429: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    /** @description After how many seconds to try again. */
-                    "Retry-After"?: number;
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     list_messages: {
         parameters: {
             query: {
@@ -10125,13 +8647,10 @@ export interface operations {
             };
         };
     };
-    append: {
+    purge_conversation: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Idempotency key: a repeated request with the same key is executed once. */
-                "idempotency-key"?: string;
-            };
+            header?: never;
             path: {
                 /** @description Conversation ID, chosen by you. */
                 conversation: string;
@@ -10140,17 +8659,17 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["AppendBody"];
+                "application/json": components["schemas"]["PurgeBody"];
             };
         };
         responses: {
             /** @description Successful Response */
-            201: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AppendAnswer"];
+                    "application/json": components["schemas"]["PurgeReceipt"];
                 };
             };
             /** @description Malformed request */
@@ -10180,8 +8699,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Conflict */
-            409: {
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10231,9 +8750,18 @@ export interface operations {
             };
         };
     };
-    purge_conversation: {
+    list_segments: {
         parameters: {
-            query?: never;
+            query: {
+                /** @description Only segments that start after this message number. */
+                after?: number;
+                /** @description Maximum number of items to return. */
+                limit?: number;
+                /** @description Agent. May be empty if the key is bound to one. */
+                agent: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+            };
             header?: never;
             path: {
                 /** @description Conversation ID, chosen by you. */
@@ -10241,11 +8769,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["PurgeBody"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description Successful Response */
             200: {
@@ -10253,7 +8777,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PurgeReceipt"];
+                    "application/json": components["schemas"]["ListSegmentsAnswer"];
                 };
             };
             /** @description Malformed request */
@@ -10825,6 +9349,301 @@ export interface operations {
             };
             /** @description Conflict */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_erasures: {
+        parameters: {
+            query?: {
+                /** @description Only of this user. Default: all users. */
+                user?: string;
+                /** @description Maximum number of receipts. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureReceipts"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    erase_user: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EraseUserBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UserErasure"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    export_scopes: {
+        parameters: {
+            query?: {
+                /** @description The agent. Default: all agents. */
+                agent?: string | null;
+                /** @description The user. Default: all users; empty: the agent's own memories. */
+                user?: string | null;
+                /** @description Include the vectors of these models, or `all`. Omitted vectors are computed again on import. */
+                vectors?: string[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A zip, piece by piece. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11860,6 +10679,215 @@ export interface operations {
             };
         };
     };
+    history: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HistoryBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    import_scopes: {
+        parameters: {
+            query?: {
+                /** @description New memories have the origin `import:NAME`. */
+                name?: string;
+                /** @description The agent of the imported scope. Default: as in the file. */
+                agent?: string | null;
+                /** @description The user of the imported scope. Default: as in the file. */
+                user?: string | null;
+                /** @description Import as new memories even if a restore would be allowed. */
+                as_new?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/zip": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportResult"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     use_items: {
         parameters: {
             query?: never;
@@ -11963,6 +10991,395 @@ export interface operations {
             };
         };
     };
+    list_jobs: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string | null;
+                /** @description Maximum number of jobs. */
+                limit?: number;
+                /** @description Only jobs in this state. Default: all. */
+                state?: ("waiting" | "running" | "failed") | null;
+                /** @description Only jobs of this task. */
+                task?: string | null;
+                /** @description Only jobs of this agent's scopes. Default: all. */
+                agent?: string | null;
+                /** @description Only jobs of this user; the agent's own if empty. */
+                user?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobPage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RetryBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryResult"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Job ID. */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_job: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Job ID. */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     read_own_key: {
         parameters: {
             query?: never;
@@ -12001,6 +11418,480 @@ export interface operations {
             };
             /** @description The API key is not allowed to do this */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Keys"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeyBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewKey"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revoke_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The key's id. */
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApiKey"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_ledger: {
+        parameters: {
+            query?: {
+                /** @description The agent. Default: all agents of your tenant. */
+                agent?: string;
+                /** @description User. Empty for the agent's own memory. */
+                user?: string;
+                /** @description Number of days, including today. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CostReport"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    load: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoadBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoadAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12721,13 +12612,116 @@ export interface operations {
             };
         };
     };
+    append: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Idempotency key: a repeated request with the same key is executed once. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AppendBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppendAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     overview: {
         parameters: {
             query: {
                 /** @description Count memories of the last days, including today. */
                 days?: number;
                 /** @description IANA time zone in which days begin, for example Asia/Shanghai. Default: the server's. */
-                timezone?: string;
+                zone?: string;
                 /** @description Agent. May be empty if the key is bound to one. */
                 agent: string;
                 /** @description User. Empty for the agent's own memory. */
@@ -13089,7 +13083,7 @@ export interface operations {
             };
         };
     };
-    recall_many: {
+    recall_each: {
         parameters: {
             query?: never;
             header?: never;
@@ -13098,7 +13092,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RecallManyBody"];
+                "application/json": components["schemas"]["RecallEachBody"];
             };
         };
         responses: {
@@ -13108,7 +13102,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RecallManyAnswer"];
+                    "application/json": components["schemas"]["RecallEachAnswer"];
                 };
             };
             /** @description Malformed request */
@@ -13286,7 +13280,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description The id of a recall that was saved. */
+                /** @description The id of a recall that was kept. */
                 recall_id: string;
             };
             cookie?: never;
@@ -13385,7 +13379,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of a recall that was saved. */
+                /** @description The id of a recall that was kept. */
                 recall_id: string;
             };
             cookie?: never;
@@ -13434,6 +13428,104 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_all_receipts: {
+        parameters: {
+            query?: {
+                /** @description Only this conversation. Default: all. */
+                conversation?: string;
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Maximum number of receipts. */
+                limit?: number;
+                /** @description The agent. Default: the whole tenant. */
+                agent?: string | null;
+                /** @description The user. Default: the agent's own memories. */
+                user?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PurgeReceiptPage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13638,6 +13730,191 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_scopes: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the previous page. */
+                cursor?: string;
+                /** @description Maximum number of scopes. */
+                limit?: number;
+                /** @description Only scopes of this agent. Default: all. */
+                agent?: string;
+                /** @description Only scopes with this in the name of agent or user. */
+                search?: string;
+                /** @description recent, size or name. */
+                order?: components["schemas"]["ScopeOrder"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScopePage"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    read_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServiceStatus"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -14155,6 +14432,197 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    unlink_topic: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["UnlinkBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnlinkTopicAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Rate limit exceeded */
+            429: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    /** @description After how many seconds to try again. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    tune: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TuneBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TuneAnswer"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description API key missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The API key is not allowed to do this */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,5 +1,5 @@
 /** What a prompt's budget of tokens is spent on. Pure. */
-export const BUDGET_PARTS = ['system', 'summary', 'memories', 'history', 'query', 'framing'] as const;
+export const BUDGET_PARTS = ['system', 'summary', 'memories', 'history', 'cue', 'framing'] as const;
 export type BudgetPart = (typeof BUDGET_PARTS)[number];
 export type Spending = Record<BudgetPart, number> & { total: number; budget: number };
 export type BudgetSegment = { part: BudgetPart | 'free'; tokens: number; from: number; width: number };

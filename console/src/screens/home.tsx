@@ -43,7 +43,7 @@ export function Home() {
 }
 
 const useStatus = () =>
-  useQuery({ queryKey: ['status'], queryFn: () => take(api.GET('/v1/admin/status')), refetchInterval: 10_000 });
+  useQuery({ queryKey: ['status'], queryFn: () => take(api.GET('/v1/status')), refetchInterval: 10_000 });
 
 function Health() {
   const words = useWords();
@@ -105,7 +105,7 @@ function Cost() {
   const language = useLanguage();
   const ledger = useQuery({
     queryKey: ['ledger', 14],
-    queryFn: () => take(api.GET('/v1/admin/costs', { params: { query: { days: 14 } } })),
+    queryFn: () => take(api.GET('/v1/ledger', { params: { query: { days: 14 } } })),
   });
   return (
     <section className="card">
@@ -147,7 +147,7 @@ function Scopes() {
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) => {
       const query = { order, limit: 50, ...(search && { search }), ...(pageParam && { cursor: pageParam }) };
-      return take(api.GET('/v1/admin/scopes', { params: { query }, signal }));
+      return take(api.GET('/v1/scopes', { params: { query }, signal }));
     },
     getNextPageParam: (last) => last.next_cursor ?? undefined,
   });

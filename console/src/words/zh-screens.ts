@@ -127,7 +127,7 @@ export const conversations: Words['conversations'] = {
     summary: '摘要',
     memories: '记忆',
     history: '历史',
-    query: '问题',
+    cue: '问题',
     framing: '格式',
     free: '空余',
   },

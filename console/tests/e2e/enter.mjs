@@ -22,7 +22,7 @@ export async function enter(browser) {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('API key').waitFor();
   assert.equal((await context.cookies()).length, 0);
-  assert.equal(await page.evaluate(() => fetch('../v1/keys/current').then((answer) => answer.status)), 401);
+  assert.equal(await page.evaluate(() => fetch('../v1/key').then((answer) => answer.status)), 401);
   await signIn(page, KEY);
   await survivesUpdate(page);
   assert.deepEqual(faults, []);
@@ -37,7 +37,7 @@ async function holdsNoKey(context, page) {
   assert.ok(!kept.includes('rec_') && !kept.includes('recollect_console'), kept);
   // What a foreign page could send at most is the cookie, never the header.
   const forged = await page.evaluate(() =>
-    fetch(new URL('../v1/keys/current', document.baseURI)).then((answer) => answer.status),
+    fetch(new URL('../v1/key', document.baseURI)).then((answer) => answer.status),
   );
   assert.equal(forged, 403);
 }

@@ -28,9 +28,9 @@ it('follows a thread to its root, also round a circle', () => {
 });
 
 it('lays a budget along one line', () => {
-  const spent = { system: 10, summary: 0, memories: 30, history: 40, query: 5, framing: 5, total: 90, budget: 100 };
+  const spent = { system: 10, summary: 0, memories: 30, history: 40, cue: 5, framing: 5, total: 90, budget: 100 };
   const laid = layBudget(spent);
-  expect(laid.map(({ part }) => part)).toEqual(['system', 'memories', 'history', 'query', 'framing', 'free']);
+  expect(laid.map(({ part }) => part)).toEqual(['system', 'memories', 'history', 'cue', 'framing', 'free']);
   expect(laid.reduce((sum, { width }) => sum + width, 0)).toBeCloseTo(100);
   expect(layBudget({ ...spent, budget: 50 }).reduce((sum, { width }) => sum + width, 0)).toBeCloseTo(100);
 });

@@ -21,7 +21,7 @@ const MEMORY = {
 };
 const AT = `/console/a/ada/u/li/mind?memory=${MEMORY.id}`;
 const DETAIL = {
-  'GET /v1/keys/current': ME,
+  'GET /v1/key': ME,
   'GET /v1/memories': { memories: [], next_cursor: null },
   [`GET /v1/memories/${MEMORY.id}`]: MEMORY,
   [`GET /v1/memories/${MEMORY.id}/evidence`]: { sources: [], derived: [], whole: true, versions: [MEMORY] },
@@ -32,7 +32,7 @@ afterEach(() => vi.unstubAllGlobals());
 describe('whoever is not signed in', () => {
   it('sees the sign-in, and why a key is refused', async () => {
     const no = problem(401, 'unauthenticated', 'Unknown.');
-    const asked = open('/console/', { 'GET /v1/keys/current': no, 'POST /console/session': no });
+    const asked = open('/console/', { 'GET /v1/key': no, 'POST /console/session': no });
     fireEvent.change(await screen.findByLabelText('API key'), { target: { value: 'rec_wrong' } });
     fireEvent.click(screen.getByRole('button', { name: 'Sign in' }));
     expect((await screen.findByRole('alert')).textContent).toContain('unknown, revoked or expired');
@@ -45,9 +45,9 @@ describe('a link that is used once', () => {
   it('signs in, leads to where it can be tried, and is in no address', async () => {
     const status = { version: '0', embedder: { model: '', active: true }, by_words: '', chat_model: '', jobs: [] };
     const asked = open('/console/#link=s3cret-_x', {
-      'GET /v1/keys/current': ME,
+      'GET /v1/key': ME,
       'POST /console/session': ME,
-      'GET /v1/admin/status': status,
+      'GET /v1/status': status,
       'GET /v1/overview': { memories: 0 },
     });
     expect(await screen.findByRole('button', { name: 'Fill the sample mind' })).toBeTruthy();
@@ -57,7 +57,7 @@ describe('a link that is used once', () => {
 
   it('says that it is over, and asks for a key', async () => {
     const no = problem(401, 'unauthenticated', 'Unknown.');
-    open('/console/#link=s3cret', { 'GET /v1/keys/current': no, 'POST /console/session': no });
+    open('/console/#link=s3cret', { 'GET /v1/key': no, 'POST /console/session': no });
     expect((await screen.findByRole('alert')).textContent).toContain('no longer valid');
     expect(location.hash).toBe('');
   });
@@ -65,17 +65,14 @@ describe('a link that is used once', () => {
 
 describe('a screen', () => {
   it('says how it fills while it is empty', async () => {
-    open('/console/a/ada/u/li/mind', {
-      'GET /v1/keys/current': ME,
-      'GET /v1/memories': { memories: [], next_cursor: null },
-    });
+    open('/console/a/ada/u/li/mind', { 'GET /v1/key': ME, 'GET /v1/memories': { memories: [], next_cursor: null } });
     expect(await screen.findByText(/Nothing is remembered here yet/)).toBeTruthy();
     expect(screen.getByText(/recollect remember --agent ada --user li/)).toBeTruthy();
   });
 
   it('says which right is missing', async () => {
     const refused = problem(403, 'forbidden', 'This needs the right read.');
-    open('/console/a/ada/u/li/mind', { 'GET /v1/keys/current': ME, 'GET /v1/memories': refused });
+    open('/console/a/ada/u/li/mind', { 'GET /v1/key': ME, 'GET /v1/memories': refused });
     const alert = await screen.findByRole('alert');
     expect(alert.textContent).toContain('This needs the right read.');
     expect(alert.querySelector('button')).toBeNull();
@@ -83,7 +80,7 @@ describe('a screen', () => {
 
   it('tries again by itself, then offers to, and names the request', async () => {
     const away = problem(503, 'unavailable', 'The database is away.');
-    const asked = open('/console/a/ada/u/li/mind', { 'GET /v1/keys/current': ME, 'GET /v1/memories': away });
+    const asked = open('/console/a/ada/u/li/mind', { 'GET /v1/key': ME, 'GET /v1/memories': away });
     const alert = await screen.findByRole('alert', {}, { timeout: 5000 });
     expect(alert.textContent).toContain('The database is away.');
     expect(alert.textContent).toContain('r42');
@@ -93,7 +90,7 @@ describe('a screen', () => {
   });
 
   it('says that an address leads nowhere', async () => {
-    open('/console/a/ada/u/li/none', { 'GET /v1/keys/current': ME });
+    open('/console/a/ada/u/li/none', { 'GET /v1/key': ME });
     expect(await screen.findByText('There is nothing at this address.')).toBeTruthy();
   });
 });
@@ -108,7 +105,7 @@ describe('a memory', () => {
   });
 
   it('is not offered to be forgotten by a key that may only read', async () => {
-    open(AT, { ...DETAIL, 'GET /v1/keys/current': { ...ME, rights: ['read'] } });
+    open(AT, { ...DETAIL, 'GET /v1/key': { ...ME, rights: ['read'] } });
     await screen.findByText(/onerror/);
     expect(screen.queryByRole('button', { name: 'Forget …' })).toBeNull();
     expect(screen.getByText('read only')).toBeTruthy();
@@ -120,7 +117,7 @@ describe('a memory', () => {
 describe('a key that is bound', () => {
   it('is led to its scope, and sees no other', async () => {
     open('/console/', {
-      'GET /v1/keys/current': { ...ME, agent: 'ada', user: 'li' },
+      'GET /v1/key': { ...ME, agent: 'ada', user: 'li' },
       'GET /v1/memories': { memories: [], next_cursor: null },
     });
     await screen.findByText(/Nothing is remembered here yet/);
@@ -130,7 +127,7 @@ describe('a key that is bound', () => {
 });
 
 it('keeps what may not be read from a key that may only administer', async () => {
-  const asked = open('/console/a/ada/u/li/mind', { 'GET /v1/keys/current': { ...ME, rights: ['admin'] } });
+  const asked = open('/console/a/ada/u/li/mind', { 'GET /v1/key': { ...ME, rights: ['admin'] } });
   expect(await screen.findByText(/may not read memories/)).toBeTruthy();
-  expect(asked).toEqual(['GET /v1/keys/current']);
+  expect(asked).toEqual(['GET /v1/key']);
 });

@@ -118,7 +118,7 @@ def test_the_unpacked_package_runs_from_its_own_requirements(package, credential
         dify = Dify(daemon, credentials)
         assert dify.validate().result == {"result": True}
         dify.use("remember", content="Li drinks oolong tea")
-        (hit,) = dify.use("recall", query="What does Li drink?").variables["hits"]
+        (hit,) = dify.use("recall", cue="What does Li drink?").variables["hits"]
         assert hit["content"] == "Li drinks oolong tea"
     finally:
         daemon.close()

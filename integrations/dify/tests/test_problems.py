@@ -66,14 +66,12 @@ def test_a_wrong_key_and_a_wrong_address_are_told_apart(dify, nobody, stranger):
 def test_a_key_of_another_tenant_opens_another_memory(daemon, credentials, dify):
     dify.use("remember", content="Tea")
     theirs = Dify(daemon, credentials | {"key": os.environ["RECOLLECT_OTHER_KEY"]}, app=dify.app, user=dify.user)
-    assert theirs.use("recall", query="Tea").variables["hits"] == []
+    assert theirs.use("recall", cue="Tea").variables["hits"] == []
 
 
 def make_key(credentials, **body):
     headers = {"Authorization": f"Bearer {credentials['key']}"}
-    made = httpx.post(
-        f"{credentials['url']}/v1/admin/keys", json={"name": "dify"} | body, headers=headers, trust_env=False
-    )
+    made = httpx.post(f"{credentials['url']}/v1/keys", json={"name": "dify"} | body, headers=headers, trust_env=False)
     return made.raise_for_status().json()["secret"]
 
 
@@ -81,7 +79,7 @@ def test_a_key_that_may_only_write_or_only_name_one_agent_is_a_good_key(daemon, 
     writer = Dify(daemon, credentials | {"key": make_key(credentials, rights=["write"])})
     assert writer.validate().result == {"result": True}
     assert writer.use("remember", content="Tea").variables["status"] == "ok"
-    assert writer.use("recall", query=SECRET).error["error_type"] == "ForbiddenError"
+    assert writer.use("recall", cue=SECRET).error["error_type"] == "ForbiddenError"
     bound = Dify(daemon, credentials | {"key": make_key(credentials, rights=["read", "write"], agent="guide")})
     assert bound.validate().result == {"result": True}
     assert bound.use("remember", content=SECRET).error["error_type"] == "ForbiddenError"
@@ -99,15 +97,15 @@ def test_a_key_that_may_only_write_or_only_name_one_agent_is_a_good_key(daemon, 
         ("remember", {"content": SECRET * 10_000}, "content: String should have at most 32000 characters"),
         ("append", {}, "user and system messages need content"),
         ("recall", {"since": "2026-01-01"}, "since must carry a time zone offset"),
-        ("recall", {"query": SECRET, "limit": 0}, "limit: Input should be greater than or equal to 1"),
-        ("recall", {"query": SECRET, "limit": "many"}, "limit: Input should be a valid integer"),
-        ("recall", {"query": SECRET, "kinds": "message, dream"}, "kinds: Input should be 'message', 'event'"),
+        ("recall", {"cue": SECRET, "limit": 0}, "limit: Input should be greater than or equal to 1"),
+        ("recall", {"cue": SECRET, "limit": "many"}, "limit: Input should be a valid integer"),
+        ("recall", {"cue": SECRET, "kinds": "message, dream"}, "kinds: Input should be 'message', 'event'"),
         ("history", {"max_tokens": -1}, "max_tokens"),
-        ("context", {"query": SECRET, "budget": "much"}, "budget: Input should be a valid integer"),
+        ("context", {"cue": SECRET, "budget": "much"}, "budget: Input should be a valid integer"),
         ("associate", {"subject": SECRET, "limit": 9_999}, "limit"),
         ("forget", {"ids": SECRET}, "ids.0: Input should be a valid UUID"),
         ("forget", {}, "ids"),
-        ("recall", {"query": SECRET, "embedding_model": {"provider": "p"}}, "model: Field required"),
+        ("recall", {"cue": SECRET, "embedding_model": {"provider": "p"}}, "model: Field required"),
     ],
 )
 def test_what_cannot_be_done_is_raised(dify, tool, parameters, told):
@@ -123,7 +121,7 @@ def test_what_cannot_be_done_is_raised(dify, tool, parameters, told):
 def test_a_server_that_is_away_and_a_wrong_key_are_raised_by_tools(dify, nobody):
     url = dify.credentials["url"]
     dify.credentials = {"url": url, "key": "rec_nope"}
-    refused = dify.use("recall", query=SECRET)
+    refused = dify.use("recall", cue=SECRET)
     assert refused.error["error_type"] == "UnauthenticatedError" and "Enter a valid API key" in refused.problem
     dify.credentials = {"url": nobody, "key": "rec_nope"}
     away = dify.use("remember", content=SECRET)
@@ -142,19 +140,19 @@ def test_vectors_of_difys_model_arrive(dify, memory):
     appended = dify.use("append", lambda _: embedding(second, first), embedding_model=MODEL, **turn)
     assert appended.invoked[0]["request"]["texts"] == ["Beta", "Gamma"]
 
-    found = dify.use("recall", lambda _: embedding(second), query="zzz", embedding_model=MODEL)
+    found = dify.use("recall", lambda _: embedding(second), cue="zzz", embedding_model=MODEL)
     assert found.invoked[0]["request"] == MODEL | {"texts": ["zzz"], "input_type": "query"}
     assert found.variables["hits"][0]["content"] == "Beta"
-    made = dify.use("context", lambda _: embedding(first), query="zzz", embedding_model=MODEL, conversation="new")
+    made = dify.use("context", lambda _: embedding(first), cue="zzz", embedding_model=MODEL, conversation="new")
     assert made.variables["ids"][0] in {stored.variables["ids"][0], appended.variables["ids"][1]}
-    assert dify.use("recall", query="zzz").invoked == []
+    assert dify.use("recall", cue="zzz").invoked == []
 
 
 def test_an_embedding_model_that_fails_is_raised(dify):
     def refuse(_):
         raise RuntimeError("Incorrect API key provided")
 
-    failed = dify.use("recall", refuse, query=SECRET, embedding_model=MODEL)
+    failed = dify.use("recall", refuse, cue=SECRET, embedding_model=MODEL)
     assert "Incorrect API key provided" in failed.problem and "choose another, or none" in failed.problem
     wrong = dify.use("remember", lambda _: embedding([1.0, 0.0]), content=SECRET, embedding_model=MODEL)
     assert "embedding must have 384 dimensions, not 2" in wrong.problem

@@ -59,28 +59,28 @@ def test_parameters_name_others(dify, memory):
     assert memory.mind(agent, user).conversation(conversation).get().message_count == 2
     assert memory.mind(dify.app, dify.user).list().memories == ()
     assert len(dify.use("history", conversation=conversation, **named).variables["messages"]) == 2
-    assert len(dify.use("recall", query="Hello", **named).variables["hits"]) == 2
+    assert len(dify.use("recall", cue="Hello", **named).variables["hits"]) == 2
 
 
 def test_users_and_apps_do_not_see_each_other(daemon, credentials, dify):
     dify.use("remember", content="A secret")
     others = [Dify(daemon, credentials, app=dify.app), Dify(daemon, credentials, user=dify.user)]
-    assert [other.use("recall", query="secret").variables["hits"] for other in others] == [[], []]
+    assert [other.use("recall", cue="secret").variables["hits"] for other in others] == [[], []]
     again = Dify(daemon, credentials, app=dify.app, user=dify.user)
-    assert len(again.use("recall", query="secret").variables["hits"]) == 1
+    assert len(again.use("recall", cue="secret").variables["hits"]) == 1
 
 
 @pytest.mark.parametrize("user", ["李雷", "li+work@example.com", "x:li", "a" * 200])
 def test_users_of_any_name_have_a_memory_of_their_own(daemon, credentials, user):
     dify = Dify(daemon, credentials, user=user)
     dify.use("remember", content="Tea")
-    assert len(dify.use("recall", query="Tea").variables["hits"]) == 1
-    assert len(Dify(daemon, credentials, app=dify.app).use("recall", query="Tea", user=user).variables["hits"]) == 1
+    assert len(dify.use("recall", cue="Tea").variables["hits"]) == 1
+    assert len(Dify(daemon, credentials, app=dify.app).use("recall", cue="Tea", user=user).variables["hits"]) == 1
 
 
 def test_without_an_id_the_tool_says_what_to_fill_in(daemon, credentials):
     nowhere = Dify(daemon, credentials, app="", conversation="")
-    assert nowhere.use("recall", query="tea").problem == "Fill in `agent`: Dify told no id to take for it here."
+    assert nowhere.use("recall", cue="tea").problem == "Fill in `agent`: Dify told no id to take for it here."
     told = nowhere.use("history", agent="ada").problem
     assert told == "Fill in `conversation`: Dify told no id to take for it here."
 

@@ -44,7 +44,7 @@ def check(tool, reply):
 def test_what_is_remembered_is_recalled_and_forgotten(dify):
     stored = check("remember", dify.use("remember", content="Li drinks oolong tea every morning", importance=7))
     check("remember", dify.use("remember", content="Klaus researches gentrification", importance="4"))
-    found = check("recall", dify.use("recall", query="What does Li like to drink?", limit=1))
+    found = check("recall", dify.use("recall", cue="What does Li like to drink?", limit=1))
     (hit,) = found.variables["hits"]
     assert (hit["content"], hit["importance"], hit["kind"]) == ("Li drinks oolong tea every morning", 7, "event")
     assert found.variables["ids"] == [hit["id"]] == stored.variables["ids"]
@@ -52,7 +52,7 @@ def test_what_is_remembered_is_recalled_and_forgotten(dify):
     assert hit["score"] > 0
     gone = check("forget", dify.use("forget", ids=hit["id"]))
     assert gone.variables["ids"] == [hit["id"]]
-    left = check("recall", dify.use("recall", query="What does Li like to drink?"))
+    left = check("recall", dify.use("recall", cue="What does Li like to drink?"))
     assert hit["id"] not in left.variables["ids"]
 
 
@@ -67,22 +67,22 @@ def test_a_filter_is_the_same_at_every_tool(dify):
     def recall(**only):
         return {each["content"] for each in check("recall", dify.use("recall", **only)).variables["hits"]}
 
-    assert recall(query="tea", min_importance=5) == recall(min_importance="5") == {"green tea", "tea time"}
-    assert recall(query="tea", topics="food", below=True, topics_only=True) == {"green tea", "black tea"}
+    assert recall(cue="tea", min_importance=5) == recall(min_importance="5") == {"green tea", "tea time"}
+    assert recall(cue="tea", topics="food", below=True, topics_only=True) == {"green tea", "black tea"}
     assert recall(since="2900-01-01T00:00:00Z") == recall(state="faded") == recall(pinned="true") == set()
     assert recall(where='["size exists false", "tags exists false"]', until="2900-01-01T00:00:00Z", pinned="false")
     shown = check("forget", dify.use("forget", topics="food", below=True, dry_run=True))
     assert (len(shown.variables["ids"]), shown.text) == (2, "Would forget 2 memories.")
     assert len(check("forget", dify.use("forget", topics="food", below=True)).variables["ids"]) == 2
-    assert recall(query="tea") == {"tea time"}
+    assert recall(cue="tea") == {"tea time"}
 
 
 def test_nothing_remembered_is_no_error(dify):
-    nothing = check("recall", dify.use("recall", query="tea"))
+    nothing = check("recall", dify.use("recall", cue="tea"))
     assert nothing.variables == {"status": "no_candidates", "hits": [], "ids": []}
     assert nothing.text == "No memories found."
     assert check("history", dify.use("history")).variables["messages"] == []
-    made = check("context", dify.use("context", query="tea"))
+    made = check("context", dify.use("context", cue="tea"))
     assert (made.variables["block"], made.variables["messages"]) == ("", [{"role": "user", "content": "tea"}])
     assert check("forget", dify.use("forget", ids=str(uuid.uuid4()))).variables["ids"] == []
 
@@ -104,7 +104,7 @@ def test_a_turn_is_appended_and_read_back_as_messages(dify):
 def test_a_context_is_one_prompt(dify):
     dify.use("remember", content="Li is allergic to peanuts")
     dify.use("append", user_message="Hello", assistant_message="Hello, Li.")
-    made = check("context", dify.use("context", query="What may Li not eat: peanuts?", budget=600, system="Be kind."))
+    made = check("context", dify.use("context", cue="What may Li not eat: peanuts?", budget=600, system="Be kind."))
     roles = [message["role"] for message in made.variables["messages"]]
     assert roles[0] == "system" and roles[-1] == "user"
     assert made.variables["messages"][0]["content"].startswith("Be kind.")
@@ -131,7 +131,7 @@ def test_lists_come_as_they_are_written_in_workflows(dify):
     assert dify.use("forget", ids=[made[4]]).variables["ids"] == made[4:]
     dify.use("append", user_message="Note this", assistant_message="Noted")
     dify.use("remember", content="Note that")
-    found = dify.use("recall", query="note", kinds="message, thought").variables["hits"]
+    found = dify.use("recall", cue="note", kinds="message, thought").variables["hits"]
     assert {hit["kind"] for hit in found} == {"message"}
 
 
@@ -168,18 +168,18 @@ def test_chinese_json_arrives_as_the_words_it_says(written, dify, memory):
     (stored,) = memory.mind(dify.app, dify.user).list().memories
     assert sorted(stored.keywords) == sorted(["孤山路, 杭州", "茶"])
     assert dify.use("remember", content="Tea", keywords="[]").error is None
-    assert len(dify.use("recall", query="Tea", kinds="[]").variables["hits"]) == 2
+    assert len(dify.use("recall", cue="Tea", kinds="[]").variables["hits"]) == 2
 
 
 def test_what_was_left_empty_is_as_if_it_were_not_there(dify):
     empty = {"importance": None, "occurred_at": "", "speaker": "", "topic": "", "agent": "", "user": None}
     check("remember", dify.use("remember", content="Tea", embedding_model=None, **empty))
-    assert len(dify.use("recall", query="Tea", limit=None, kinds="", embedding_model={}).variables["hits"]) == 1
+    assert len(dify.use("recall", cue="Tea", limit=None, kinds="", embedding_model={}).variables["hits"]) == 1
 
 
 def test_moments_and_topics_arrive(dify):
     dify.use("remember", content="Li came", occurred_at="2020-02-02T12:00:00+08:00", topic="people->li", speaker="Ann")
-    (hit,) = dify.use("recall", query="Who came?").variables["hits"]
+    (hit,) = dify.use("recall", cue="Who came?").variables["hits"]
     assert (hit["occurred_at"], hit["speaker"]) == ("2020-02-02T04:00:00Z", "Ann")
 
 
@@ -203,7 +203,7 @@ def test_two_invocations_overlap(daemon, credentials):
         thread.join()
     assert [replies[number].error for number in range(2)] == [None, None]
     for number, app in enumerate(apps):
-        assert [hit["content"] for hit in app.use("recall", query="who").variables["hits"]] == [f"I am {number}"]
+        assert [hit["content"] for hit in app.use("recall", cue="who").variables["hits"]] == [f"I am {number}"]
 
 
 def test_many_invocations_at_once(dify):
@@ -214,4 +214,4 @@ def test_many_invocations_at_once(dify):
     replies = [dify.daemon.collect(session) for session in sessions]
     assert [reply.error for reply in replies] == [None] * 24
     assert Counter(len(reply.variables["ids"]) for reply in replies) == {1: 24}
-    assert len(dify.use("recall", query="Fact number", limit=100).variables["hits"]) == 24
+    assert len(dify.use("recall", cue="Fact number", limit=100).variables["hits"]) == 24

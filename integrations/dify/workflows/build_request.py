@@ -62,7 +62,7 @@ def main(**asked: object) -> dict:
     body = {
         "agent": agent,
         "user": user,
-        "query": text,
+        "text": text,
         "channels": ["stream"],
         "kinds": ["event", "thought"],
         "mode": asked["recency_mode"] or "original",

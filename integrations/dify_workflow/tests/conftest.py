@@ -57,7 +57,7 @@ class Server:
             axes = range(first, first + PAGE)
             memories = [{"content": str(axis), "embedding": along({axis: 1.0})} for axis in axes]
             self.post("/v1/memories", {"agent": agent, "memories": memories})
-            cue = {"agent": agent, "query": text, "channels": ["vector"], "limit": PAGE, "record_access": False}
+            cue = {"agent": agent, "text": text, "channels": ["vector"], "limit": PAGE, "touch": False}
             for hit in self.post("/v1/recall", cue)["hits"]:
                 found[int(hit["memory"]["content"])] = hit["channels"]["vector"]["score"]
         return tuple(found[axis] for axis in range(DIMENSIONS))

@@ -103,7 +103,7 @@ def test_a_wrong_key_is_an_error(server, sandbox):
 def test_the_right_to_read_is_enough_and_needed(right, status, server, sandbox):
     name = uuid4().hex
     server.post("/v1/memories", {"agent": name, "memories": [{"content": "x", "embedding": along({0: 1.0})}]})
-    key = server.post("/v1/admin/keys", {"name": "dify", "rights": [right]})["secret"]
+    key = server.post("/v1/keys", {"name": "dify", "rights": [right]})["secret"]
     ran = run(configured(server.url, key), sandbox, {"persona_name": name, "focal_text": "x"})
     assert ran.outputs["status"] == status
     assert len(ran.outputs["accessed_ids"]) == (status == "ok")

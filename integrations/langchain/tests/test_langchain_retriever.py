@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from recollect_langchain import Connection, RecollectRetriever
 
-from recollect.models import Kind, NewMemory
+from recollect.models import Cue, Kind, NewMemory
 
 FACTS = [
     NewMemory("Li drinks green tea in the morning", speaker="li", metadata={"source": "talk"}),
@@ -25,7 +25,7 @@ def remembering():
     if "RECOLLECT_URL" not in os.environ:
         pytest.skip("RECOLLECT_URL names no server")
     connection = Connection(os.environ["RECOLLECT_URL"], os.environ["RECOLLECT_KEY"], "retriever", uuid4().hex)
-    connection.mind.remember_many(FACTS)
+    connection.mind.remember(FACTS)
     yield connection
     connection.close()
 
@@ -62,7 +62,7 @@ def test_a_document_says_what_it_is_and_why(remembering):
 
 
 async def test_a_cue_says_the_rest(remembering):
-    retriever = RecollectRetriever(connection=remembering, filter={"kinds": [Kind.THOUGHT]})
+    retriever = RecollectRetriever(connection=remembering, cue=Cue(kinds=(Kind.THOUGHT,)))
     assert [document.page_content for document in await retriever.ainvoke("tea")] == [FACTS[2].content]
 
 

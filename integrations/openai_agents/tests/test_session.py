@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from recollect_openai_agents import RecollectSession, memory_tools
 
 from recollect.client import Client
-from recollect.models import NewMessage, Role
+from recollect.models import Cue, NewMemory, NewMessage, Role
 
 ITEMS = [
     {"role": "user", "content": "I prefer green tea."},
@@ -240,7 +240,7 @@ async def test_an_agent_remembers_and_recalls_by_tools(mind) -> None:
         [
             [function_call("remember", {"text": "Li is allergic to peanuts."}, call_id="t1")],
             [assistant_message("I will keep that in mind.")],
-            [function_call("recall", {"query": "Which allergies are there?"}, call_id="t2")],
+            [function_call("recall", {"cue": "Which allergies are there?"}, call_id="t2")],
             [assistant_message("No peanuts.")],
         ]
     )
@@ -252,12 +252,12 @@ async def test_an_agent_remembers_and_recalls_by_tools(mind) -> None:
 
 
 async def test_a_recall_by_a_tool_is_restricted_as_the_caller_says(mind) -> None:
-    await mind.remember("Li likes tea.", importance=9)
-    await mind.remember("Li likes cake.", importance=2)
+    await mind.remember(NewMemory("Li likes tea.", importance=9))
+    await mind.remember(NewMemory("Li likes cake.", importance=2))
     model = ScriptedModel(
-        [[function_call("recall", {"query": "What does Li like?"}, call_id="t1")], [assistant_message("Tea.")]]
+        [[function_call("recall", {"cue": "What does Li like?"}, call_id="t1")], [assistant_message("Tea.")]]
     )
-    agent = Agent(name="Ada", model=model, tools=memory_tools(mind, filter={"min_importance": 8}))
+    agent = Agent(name="Ada", model=model, tools=memory_tools(mind, usual=Cue(min_importance=8)))
     await Runner.run(agent, "What do I like?")
     answer = model.calls[-1].input[-1]["output"]
     assert "tea" in answer and "cake" not in answer

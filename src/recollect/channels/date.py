@@ -37,7 +37,7 @@ class DateChannel:
         """Send the search."""
         periods = choose_periods(reading.facets.periods)
         if not periods:
-            return skipped("the query names no time")
+            return skipped("the cue names no time")
         parameters = {
             "scope_id": place.scope_id,
             "starts": [period.start for period in periods],

@@ -39,7 +39,7 @@ class KeywordChannel:
         """Send the search."""
         wanted = file_under((*reading.facets.keywords, *reading.facets.names))[:MAX_KEYWORDS]
         if not wanted:
-            return skipped("the query has no keywords")
+            return skipped("the cue has no keywords")
         if not place.has_keywords:
             return nothing()
         parameters = {

@@ -48,7 +48,7 @@ class MirrorChannel:
     async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
         """Query the state of the mirror and the memories that the filter admits; the mirror is queried later."""
         if place.scope_id is None or reading.blank:
-            return skipped("the query has no text")
+            return skipped("the cue has no text")
         if reason := explain_unfit(self._mirror, reading.filter):
             return skipped(reason)
         parameters = {"scope_id": place.scope_id, "mirror": self.name, "most": MAX_FILTER_MATCHES + 1}

@@ -33,7 +33,7 @@ class PastChannel:
     async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
         """Send the searches: by meaning if the cue has a vector, and by words if it has terms."""
         if place.scope_id is None or not reading.filter.left:
-            return skipped("the query names no time")
+            return skipped("the cue names no time")
         bounds = {"scope_id": place.scope_id, "limit": limit, **bind(reading.filter)}
         places = {"allowed": list_featured(reading.filter), "left": find_left(reading.filter)}
         asked: dict[str, AsyncCursor[DictRow]] = {}
@@ -48,7 +48,7 @@ class PastChannel:
         return (
             partial(read_past_candidates, asked)
             if asked
-            else skipped("the query has neither a vector nor words to look for")
+            else skipped("the cue has neither a vector nor words to look for")
         )
 
 

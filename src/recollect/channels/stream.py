@@ -8,7 +8,7 @@ from psycopg import AsyncCursor, sql
 from psycopg.rows import DictRow
 
 from recollect.channels.channel import Answer, Proposal, skipped
-from recollect.core.agents.scoring import STREAM_KINDS, ResolvedWeighing, horizon, resolve_stream_weights
+from recollect.core.agents.scoring import STREAM_KINDS, ResolvedWeighing, horizon, resolve_weighing
 from recollect.core.recall.columns import Candidates, to_candidates
 from recollect.core.recall.cues import ParsedCue
 from recollect.models.filters import Filter
@@ -37,8 +37,8 @@ class StreamChannel:
         if place.space is None:
             return skipped("there is no embedding space")
         if reading.vector is None:
-            return skipped(reading.without_vector or "the query has no vector")
-        resolved = resolve_stream_weights(reading.stream_weights, place.profile.stream_weights)
+            return skipped(reading.without_vector or "the cue has no vector")
+        resolved = resolve_weighing(reading.weighing, place.profile.weighing)
         method = choose_method(place, reading, resolved)
         query = write_query(method, place.space, list_featured(reading.filter))
         at = reading.filter.at

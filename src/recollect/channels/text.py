@@ -29,7 +29,7 @@ class TextChannel:
     async def send_query(self, connection: Connection, place: ScopeHandle, reading: ParsedCue, limit: int) -> Answer:
         """Send the search."""
         if place.scope_id is None or not reading.terms:
-            return skipped("the query has no words to look for")
+            return skipped("the cue has no words to look for")
         scope_id = place.scope_id
         hashes = [hash_term(scope_id, term) for term in reading.terms]
         parameters = {

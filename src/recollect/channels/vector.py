@@ -35,7 +35,7 @@ class VectorChannel:
         if place.space is None:
             return skipped("there is no embedding space")
         if reading.vector is None:
-            return skipped(reading.without_vector or "the query has no vector")
+            return skipped(reading.without_vector or "the cue has no vector")
         parameters = {
             "vector": to_vector(place.space, reading.vector),
             "scope_id": place.scope_id,

@@ -79,10 +79,10 @@ class RemoteAgent(RemoteView):
         answer: ReflectionProgress = await self.call("reflection", job_id=job_id)
         return answer
 
-    async def overview(self, *, days: int = 0, timezone: str = "") -> Overview:
+    async def overview(self, *, days: int = 0, zone: str = "") -> Overview:
         """Get statistics of a scope, and how many memories were stored on each of the last `days` days.
 
-        Days begin as they do where the client is, unless a time zone is named.
+        Days begin as they do where the client is, unless a zone is named.
         """
-        answer: Overview = await load("recollect.client.special").overview(self, days=days, timezone=timezone)
+        answer: Overview = await load("recollect.client.special").overview(self, days=days, zone=zone)
         return answer

@@ -15,7 +15,7 @@ from recollect import models
 from recollect.client.calls import ConversationPart, RemoteView
 from recollect.client.operations import OPERATIONS
 from recollect.loading import load
-from recollect.misspelt import read_filter, read_options
+from recollect.misspelt import read_filter
 
 IN_PATH = re.compile(r"\{(\w+)\}")
 IDEMPOTENCY_KEY = "idempotency_key"
@@ -32,7 +32,7 @@ def as_list(kind: Callable[[], type]) -> Callable[[Any], list[Any]]:
 
 
 def as_one(kind: Callable[[], type]) -> Callable[[Any], Any]:
-    """Return a function that converts an argument to a type, as a text to a memory; the type is loaded on first use."""
+    """Return a function that converts an argument to a type, as a text to a cue; the type is loaded on first use."""
     return lambda given: given if isinstance(given, kind()) else kind()(given)
 
 
@@ -52,6 +52,8 @@ def is_named(value: object, name: str) -> bool:
 
 
 TAKEN: Mapping[str, Callable[[Any], Any]] = {
+    "cue": as_one(lambda: models.Cue),
+    "cues": as_list(lambda: models.Cue),
     "facts": as_list(lambda: models.NewFact),
     "memories": as_list(lambda: models.NewMemory),
     "filter": read_filter,
@@ -59,32 +61,28 @@ TAKEN: Mapping[str, Callable[[Any], Any]] = {
     "list.ids": in_query,
     "memory_id": lambda written: str(written).strip().strip("[]").lower(),
     "messages": as_messages,
-    "options": read_options,
     "topics.link.memories": as_list(lambda: models.NewTopicLink),
     "triples": as_list(lambda: models.Triple),
     "window": as_one(lambda: models.HistoryOptions),
 }
 """How an argument of many forms becomes values, by its name, and by the operation's where that matters."""
-ALWAYS_SENT = {"options"}
-"""Arguments whose defaults depend on where the client is: its time zone."""
 NOT_OF_A_WINDOW = {"max_tokens", "as_of", "at"}
 LEFT_OUT = {
     "conversation.context.window": NOT_OF_A_WINDOW,
     "conversation.chat.window": NOT_OF_A_WINDOW,
     "set_profile.profile": {"metadata"},
 }
-"""Which fields of a value an operation does not take: a prompt has one budget, and the times of its filter."""
+"""Which fields of a value an operation does not take: a prompt has one budget, and the times of its cue."""
 
 
 def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[str, str, dict[str, Any]]:
     """Build a request: its method, its path, and its query, or its body and an idempotency key; None is left out."""
-    operation = OPERATIONS[key]
-    given = {name: value for name, value in arguments.items() if value is not None or name in ALWAYS_SENT}
+    operation, given = OPERATIONS[key], {name: value for name, value in arguments.items() if value is not None}
     asked = {"agent": view.agent} if operation.agent_only else {"agent": view.agent, "user": view.user}
     if isinstance(view, ConversationPart):
         given = {"conversation": view.conversation} | given
     named = {
-        name: quote_segment(str(to_payload(f"{key}.{name}", given.pop(name))))
+        name: quote(str(to_payload(f"{key}.{name}", given.pop(name))), safe="")
         for name in IN_PATH.findall(operation.path)
     }
     headers = {"Idempotency-Key": given.pop(IDEMPOTENCY_KEY) or uuid4().hex} if IDEMPOTENCY_KEY in given else {}
@@ -92,11 +90,6 @@ def write(view: RemoteView, key: str, arguments: Mapping[str, object]) -> tuple[
         asked |= write_argument(key, name, value)
     content = {"params": asked} if operation.method in ("GET", "DELETE") else {"json": asked, "headers": headers}
     return operation.method, operation.path.format(**named), content
-
-
-def quote_segment(value: str) -> str:
-    """Quote a value as one segment of a path; dots alone would lead to another path."""
-    return quote(value, safe="") if value.strip(".") else "%2E" * len(value)
 
 
 def write_argument(key: str, name: str, value: object) -> dict[str, Any]:

@@ -116,18 +116,18 @@ class RemoteTenant:
         """Fetch one page of the tenant's unfinished or failed jobs, the newest first; of some scopes if named."""
         chosen = {"state": state, "task": task, "cursor": cursor, "limit": limit}
         parameters = name_scopes(agent, user) | {name: str(value) for name, value in chosen.items() if value}
-        found: JobPage = reader(JOBS)(await self.send("GET", "/v1/admin/jobs", params=parameters))
+        found: JobPage = reader(JOBS)(await self.send("GET", "/v1/jobs", params=parameters))
         return found
 
     async def retry_job(self, job_id: str) -> Job:
         """Retry a failed job of the tenant; needs the right `admin`."""
-        job: Job = reader(JOB)(await self.send("POST", f"/v1/admin/jobs/{quote(job_id, safe='')}/retry"))
+        job: Job = reader(JOB)(await self.send("POST", f"/v1/jobs/{quote(job_id, safe='')}/retry"))
         return job
 
     async def retry_jobs(self, task: str = "", *, agent: str | None = None, user: str | None = None) -> int:
         """Retry all failed jobs of the tenant, of one task or of some scopes if named; needs the right `admin`."""
         body = name_scopes(agent, user) | ({"task": task} if task else {})
-        retried: dict[str, int] = reader(NUMBER, "retried")(await self.send("POST", "/v1/admin/jobs/retry", json=body))
+        retried: dict[str, int] = reader(NUMBER, "retried")(await self.send("POST", "/v1/jobs/retry", json=body))
         return retried["retried"]
 
     async def scopes(
@@ -142,17 +142,17 @@ class RemoteTenant:
         """Fetch one page of the tenant's scopes: the latest written, the largest, or by name; a bound key's own."""
         chosen = {"agent": agent, "search": search, "order": order, "cursor": cursor, "limit": limit}
         parameters = {name: str(value) for name, value in chosen.items() if value}
-        found: ScopePage = reader(SCOPES)(await self.send("GET", "/v1/admin/scopes", params=parameters))
+        found: ScopePage = reader(SCOPES)(await self.send("GET", "/v1/scopes", params=parameters))
         return found
 
     async def status(self) -> ServiceStatus:
         """Return how the server is set up, and the work that is waiting for the tenant."""
-        status: ServiceStatus = reader(STATUS)(await self.send("GET", "/v1/admin/status"))
+        status: ServiceStatus = reader(STATUS)(await self.send("GET", "/v1/status"))
         return status
 
     async def tune(self, agent: str, *, apply: bool = False) -> list[Tuning]:
         """Learn an agent's ranking weights from feedback, and apply them if they rank better and `apply` is set."""
-        answer = await self.send("POST", "/v1/admin/tune", json={"agent": agent, "apply": apply})
+        answer = await self.send("POST", "/v1/tune", json={"agent": agent, "apply": apply})
         learned: dict[str, list[Tuning]] = reader(TUNINGS, "tunings")(answer)
         return learned["tunings"]
 
@@ -168,13 +168,13 @@ class RemoteTenant:
         """Fetch one page of what purges of conversations removed, the latest first; the tenant's needs `admin`."""
         chosen = {"conversation": conversation, "cursor": cursor, "limit": limit}
         parameters = name_scopes(agent, user) | {name: str(value) for name, value in chosen.items() if value}
-        found: PurgeReceiptPage = reader(RECEIPTS)(await self.send("GET", "/v1/admin/receipts", params=parameters))
+        found: PurgeReceiptPage = reader(RECEIPTS)(await self.send("GET", "/v1/receipts", params=parameters))
         return found
 
     async def ledger(self, agent: str = "", user: str = "", *, days: int = 30) -> CostReport:
         """Sum up what models cost by day, step and model: in one scope, or in all if no agent is named."""
         parameters = {"agent": agent, "user": user, "days": str(days)}
-        added: CostReport = reader(LEDGER)(await self.send("GET", "/v1/admin/costs", params=parameters))
+        added: CostReport = reader(LEDGER)(await self.send("GET", "/v1/ledger", params=parameters))
         return added
 
 

@@ -46,12 +46,12 @@ class RemoteKeyVerbs(RequestSender):
 
     async def key(self) -> CurrentKey:
         """Return the rights, scopes and expiry of your own key."""
-        own: CurrentKey = reader(OWN_KEY)(await self.send("GET", "/v1/keys/current"))
+        own: CurrentKey = reader(OWN_KEY)(await self.send("GET", "/v1/key"))
         return own
 
     async def keys(self) -> list[ApiKey]:
         """List the keys of the tenant; needs the right `admin`."""
-        listed: dict[str, list[ApiKey]] = reader(KEYS, "keys")(await self.send("GET", "/v1/admin/keys"))
+        listed: dict[str, list[ApiKey]] = reader(KEYS, "keys")(await self.send("GET", "/v1/keys"))
         return listed["keys"]
 
     async def create_key(
@@ -69,12 +69,12 @@ class RemoteKeyVerbs(RequestSender):
         if expires_at is not None:
             body["expires_at"] = expires_at.isoformat()
         # Sent again it would make a second key, whose secret nobody has seen.
-        made: NewKey = reader(NEW_KEY)(await self.send_once("POST", "/v1/admin/keys", KEY_SECONDS, json=body))
+        made: NewKey = reader(NEW_KEY)(await self.send_once("POST", "/v1/keys", KEY_SECONDS, json=body))
         return made
 
     async def revoke_key(self, key_id: UUID) -> ApiKey:
         """Revoke a key of the tenant; without the right `admin` one that one's own key made."""
-        revoked: ApiKey = reader(KEY)(await self.send("DELETE", f"/v1/admin/keys/{key_id}"))
+        revoked: ApiKey = reader(KEY)(await self.send("DELETE", f"/v1/keys/{key_id}"))
         return revoked
 
 
@@ -112,7 +112,7 @@ class Client(RemoteKeyVerbs, RemoteTenant):
     ) -> None:
         """Write whole scopes to a file, with everything they hold; those of all agents, or all users, if None."""
         parameters = name_scopes(agent, user) | {"vectors": list(vectors)}
-        async for piece in self.stream("/v1/admin/export", parameters):
+        async for piece in self.stream("/v1/export", parameters):
             file.write(piece)
 
     async def import_scopes(
@@ -126,20 +126,20 @@ class Client(RemoteKeyVerbs, RemoteTenant):
     ) -> ImportResult:
         """Import a file that an export wrote: restored by who may do that, else as new memories of `import:NAME`."""
         parameters = name_scopes(agent, user) | {"name": name, "as_new": str(as_new).lower()}
-        answer = await self._transport.upload("/v1/admin/import", parameters, file, IMPORT_TIMEOUT_SECONDS)
+        answer = await self._transport.upload("/v1/import", parameters, file, IMPORT_TIMEOUT_SECONDS)
         imported: ImportResult = reader(IMPORTED)(answer)
         return imported
 
     async def forget_user(self, user: str, *, dry_run: bool = False) -> UserErasure:
         """Erase a user over all agents for good, or only count what would go; needs the right `admin`."""
         body = {"user": user, "dry_run": dry_run}
-        answer = await self._transport.send_once("POST", "/v1/admin/erasures", IMPORT_TIMEOUT_SECONDS, json=body)
+        answer = await self._transport.send_once("POST", "/v1/erasures", IMPORT_TIMEOUT_SECONDS, json=body)
         erasure: UserErasure = reader(ERASURE)(answer)
         return erasure
 
     async def erasures(self, user: str = "", *, limit: int = 50) -> list[UserErasure]:
         """List what erasures of users removed, the latest first; of one user if named."""
-        answer = await self.send("GET", "/v1/admin/erasures", params={"user": user, "limit": str(limit)})
+        answer = await self.send("GET", "/v1/erasures", params={"user": user, "limit": str(limit)})
         receipts: dict[str, list[UserErasure]] = reader(ERASURES, "erasures")(answer)
         return receipts["erasures"]
 

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
         PurgeReceipt,
         Reply,
     )
-    from recollect.models.filters import FilterLike
+    from recollect.models.knowledge import SegmentRecord
     from recollect.models.memories import JSON
-    from recollect.models.recall import OptionsLike
+    from recollect.models.recall import Cue
 
 
 class RemoteConversation(ConversationPart):
@@ -52,45 +52,19 @@ class RemoteConversation(ConversationPart):
 
     async def context(
         self,
-        query: str,
+        cue: str | Cue,
         budget: int = 4_000,
         *,
-        limit: int | None = None,
-        filter: FilterLike | None = None,
-        min_relevance: float | None = None,
-        explain: bool = False,
-        options: OptionsLike | None = None,
         shares: BudgetShares | None = None,
         window: HistoryOptions | None = None,
         system: str = "",
     ) -> Context:
         """Return one prompt within a budget in tokens: the newest turns, memories that match the query, the summary.
 
-        Args:
-            query: The user's message. If the newest turn is this message, it is not shown twice.
-            budget: Maximum number of tokens of the whole prompt.
-            limit: Maximum number of memories. Default: from the agent's profile, or as many as fit.
-            filter: What to search only, as a `Filter` or a dict.
-            min_relevance: Minimum relevance of a memory, 0 to 1. Default: memories that are unlikely to help are left
-                out.
-            explain: Whether the result includes what was left out, and why.
-            options: How to search, as `RecallOptions` or a dict.
-            shares: How the budget is divided.
-            window: Which thread, which tokenizer and how. Its own `max_tokens` is ignored.
-            system: Your system prompt, which comes first.
+        The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
         answer: Context = await self.call(
-            "conversation.context",
-            query=query,
-            budget=budget,
-            limit=limit,
-            filter=filter,
-            min_relevance=min_relevance,
-            explain=explain,
-            options=options,
-            shares=shares,
-            window=window,
-            system=system,
+            "conversation.context", cue=cue, budget=budget, shares=shares, window=window, system=system
         )
         return answer
 
@@ -119,12 +93,14 @@ class RemoteConversation(ConversationPart):
         answer: MessagePage = await self.call("conversation.messages", after=after, limit=limit)
         return answer
 
-    async def get(self, threads: int = 50, segments: int = 0, *, after: int = 0) -> ConversationInfo:
-        """Get a conversation's name, state and times, the ends of its newest threads, and its topic segments.
+    async def segments(self, limit: int = 50, after: int = 0) -> list[SegmentRecord]:
+        """List the topic segments of a conversation."""
+        answer: list[SegmentRecord] = await self.call("conversation.segments", limit=limit, after=after)
+        return answer
 
-        Segments begin after the message number `after`, so that a long list can be read in pages.
-        """
-        answer: ConversationInfo = await self.call("conversation.get", threads=threads, segments=segments, after=after)
+    async def get(self, threads: int = 50) -> ConversationInfo:
+        """Get a conversation's name, state and times, and the ends of its newest threads."""
+        answer: ConversationInfo = await self.call("conversation.get", threads=threads)
         return answer
 
     async def update(

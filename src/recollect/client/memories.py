@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from recollect.client.calls import RemoteView
-from recollect.core.memories.verbs import RememberVerb
 from recollect.loading import load
 
 if TYPE_CHECKING:
@@ -32,26 +31,32 @@ if TYPE_CHECKING:
     )
 
 
-class RemoteMemories(RemoteView, RememberVerb):
+class RemoteMemories(RemoteView):
     """What one caller does with the memories of one scope, on a server."""
 
     __slots__ = ()
 
-    async def remember_many(
+    async def remember(
         self,
-        memories: Sequence[str | NewMemory],
+        memories: str | NewMemory | Sequence[str | NewMemory],
         *,
-        if_new: IfNew = "",
         idempotency_key: str = "",
-        bulk: bool = False,
+        if_new: IfNew = "",
     ) -> list[Receipt]:
-        """Store memories in one transaction, optionally skipping duplicates. With `bulk`, a job adds the vectors.
+        """Store one or more memories in one transaction, optionally skipping duplicates."""
+        answer: list[Receipt] = await self.call(
+            "remember", memories=memories, idempotency_key=idempotency_key, if_new=if_new
+        )
+        return answer
 
-        With `bulk`, any number is sent in parts, each of which is a transaction. If a part fails, those before it are
-        stored, and the error says how many; with the same key, a repetition does not store them twice.
+    async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
+        """Load any number of memories in parts, each in one transaction; vectors that are not given follow by a job.
+
+        It is not one transaction: where a part fails, those before it are stored, and the error says how many memories
+        that are. Load the same again under the same key, and they are not stored twice.
         """
-        answer: list[Receipt] = await load("recollect.client.special").remember_many(
-            self, memories, if_new=if_new, idempotency_key=idempotency_key, bulk=bulk
+        answer: list[UUID] = await load("recollect.client.special").load(
+            self, memories, idempotency_key=idempotency_key
         )
         return answer
 

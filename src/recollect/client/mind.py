@@ -13,7 +13,7 @@ from recollect.client.conversations import RemoteConversation
 from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
 from recollect.client.memories import RemoteMemories
-from recollect.client.recall import RemoteRecall, RemoteRecalls
+from recollect.client.recall import RemoteBlocks, RemoteRecall, RemoteRecalls
 from recollect.client.topics import RemoteTopics
 from recollect.loading import load
 
@@ -50,6 +50,11 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
         return RemoteConversation(self.client, self.agent, self.user, conversation)
 
     @property
+    def blocks(self) -> RemoteBlocks:
+        """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
+        return RemoteBlocks(self.client, self.agent, self.user)
+
+    @property
     def items(self) -> RemoteItems:
         """Return the view of the scope's items: JSON values under names of your own."""
         return RemoteItems(self.client, self.agent, self.user)
@@ -66,5 +71,5 @@ class RemoteMind(RemoteMemories, RemoteRecall, RemoteAgent):
 
     @property
     def recalls(self) -> RemoteRecalls:
-        """Return the view of saved recalls, to be explained and replayed."""
+        """Return the view of kept recalls, to be explained and replayed."""
         return RemoteRecalls(self.client, self.agent, self.user)

@@ -29,7 +29,6 @@ class RemoteOperation:
 OPERATIONS: Mapping[str, RemoteOperation] = {
     "associate": RemoteOperation("POST", "/v1/associate", lambda: list[models.Association], answer="associations"),
     "changes": RemoteOperation("GET", "/v1/changes"),
-    "context": RemoteOperation("POST", "/v1/context", lambda: models.MemoryBlock),
     "conversations": RemoteOperation("GET", "/v1/conversations", lambda: models.ConversationPage),
     "evidence": RemoteOperation("GET", "/v1/memories/{memory_id}/evidence", lambda: models.EvidenceWalk),
     "fade": RemoteOperation("POST", "/v1/fade", lambda: models.FadeReport),
@@ -38,31 +37,38 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "forget_everything": RemoteOperation("POST", "/v1/forget/everything", lambda: models.UserErasure),
     "get": RemoteOperation("GET", "/v1/memories/{memory_id}", lambda: models.Memory),
     "list": RemoteOperation("GET", "/v1/memories", lambda: models.MemoryPage),
+    "load": RemoteOperation("POST", "/v1/load", lambda: list[UUID], answer="ids"),
     "overview": RemoteOperation("GET", "/v1/overview", lambda: models.Overview),
     "profile": RemoteOperation("GET", "/v1/profile", lambda: models.Profile, agent_only=True),
     "recall": RemoteOperation("POST", "/v1/recall", lambda: models.RecallResult),
-    "recall_many": RemoteOperation("POST", "/v1/recall/many", lambda: list[models.RecallResult], answer="results"),
+    "recall_each": RemoteOperation(
+        "POST", "/v1/recall-each", lambda: list[models.RecallResult], answer="recollections"
+    ),
     "reflect_later": RemoteOperation("POST", "/v1/reflections", lambda: str, answer="job"),
     "reflection": RemoteOperation("GET", "/v1/reflections/{job_id}", lambda: models.ReflectionProgress),
-    "remember_many": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
+    "remember": RemoteOperation("POST", "/v1/memories", lambda: list[models.Receipt], answer="memories"),
     "restore": RemoteOperation("POST", "/v1/fade/restore", lambda: list[UUID], answer="restored"),
     "set_profile": RemoteOperation("PUT", "/v1/profile", lambda: models.Profile, agent_only=True),
     "update": RemoteOperation("PATCH", "/v1/memories/{memory_id}", lambda: models.UpdateResult),
+    "blocks.show": RemoteOperation("POST", "/v1/blocks", lambda: models.MemoryBlock),
     "conversation.append": RemoteOperation(
-        "POST", "/v1/conversations/{conversation}/messages", lambda: list[models.MessageReceipt], answer="messages"
+        "POST", "/v1/messages", lambda: list[models.MessageReceipt], answer="messages"
     ),
     "conversation.chat": RemoteOperation("POST", "/v1/chat", lambda: models.Reply),
-    "conversation.context": RemoteOperation("POST", "/v1/conversations/{conversation}/context", lambda: models.Context),
+    "conversation.context": RemoteOperation("POST", "/v1/context", lambda: models.Context),
     "conversation.delete": RemoteOperation(
         "DELETE", "/v1/conversations/{conversation}", lambda: models.DeletedConversation
     ),
     "conversation.get": RemoteOperation("GET", "/v1/conversations/{conversation}", lambda: models.ConversationInfo),
-    "conversation.history": RemoteOperation("POST", "/v1/conversations/{conversation}/history", lambda: models.History),
+    "conversation.history": RemoteOperation("POST", "/v1/history", lambda: models.History),
     "conversation.messages": RemoteOperation(
         "GET", "/v1/conversations/{conversation}/messages", lambda: models.MessagePage
     ),
     "conversation.purge": RemoteOperation(
         "POST", "/v1/conversations/{conversation}/purge", lambda: models.PurgeReceipt
+    ),
+    "conversation.segments": RemoteOperation(
+        "GET", "/v1/conversations/{conversation}/segments", lambda: list[models.SegmentRecord], answer="segments"
     ),
     "conversation.update": RemoteOperation(
         "PATCH", "/v1/conversations/{conversation}", lambda: models.ConversationInfo
@@ -84,5 +90,6 @@ OPERATIONS: Mapping[str, RemoteOperation] = {
     "topics.link": RemoteOperation("POST", "/v1/topics/links", lambda: models.Topic),
     "topics.links": RemoteOperation("GET", "/v1/topics/links", lambda: list[models.TopicLink], answer="links"),
     "topics.tree": RemoteOperation("GET", "/v1/topics", lambda: models.TopicTree),
+    "topics.unlink": RemoteOperation("POST", "/v1/topics/unlink", lambda: list[UUID], answer="unlinked"),
     "topics.update": RemoteOperation("PATCH", "/v1/topics", lambda: models.Topic),
 }

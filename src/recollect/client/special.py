@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from pydantic_core import to_json
 
 from recollect import errors
-from recollect.client.bodies import TAKEN, flatten
+from recollect.client.bodies import flatten
 from recollect.client.calls import ConversationPart, RemoteView, build_request, parse_answer
 from recollect.client.transport import ATTEMPTS, read_problem
 from recollect.core.agents.feedback import judge
@@ -37,7 +37,7 @@ from recollect.models.items import (
     PutItem,
 )
 from recollect.models.knowledge import GraphFormat
-from recollect.models.memories import IfNew, NewMemory, Receipt
+from recollect.models.memories import NewMemory
 from recollect.models.recall import RecallResult
 from recollect.models.service import Change, JobState
 
@@ -60,36 +60,26 @@ ITEM_RESULTS: Mapping[str, Callable[[Any], ItemResult]] = {
 }
 
 
-async def overview(view: RemoteAgent, *, days: int = 0, timezone: str = "") -> Overview:
+async def overview(view: RemoteAgent, *, days: int = 0, zone: str = "") -> Overview:
     """Get statistics of a scope, and how many memories were stored on each of the last `days` days.
 
-    Days begin as they do where the client is, unless a time zone is named.
+    Days begin as they do where the client is, unless a zone is named.
     """
-    answer: Overview = await view.call("overview", days=days, timezone=timezone or local_timezone())
+    answer: Overview = await view.call("overview", days=days, zone=zone or local_timezone())
     return answer
 
 
-async def remember_many(
-    view: RemoteView,
-    memories: Sequence[str | NewMemory],
-    *,
-    if_new: IfNew = "",
-    idempotency_key: str = "",
-    bulk: bool = False,
-) -> list[Receipt]:
-    """Store memories in one transaction, optionally skipping duplicates. With `bulk`, a job adds the vectors.
+async def load(view: RemoteView, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
+    """Load any number of memories in parts, each in one transaction; vectors that are not given follow by a job.
 
-    With `bulk`, any number is sent in parts, each of which is a transaction. If a part fails, those before it are
-    stored, and the error says how many; with the same key, a repetition does not store them twice.
+    It is not one transaction: where a part fails, those before it are stored, and the error says how many memories
+    that are. Load the same again under the same key, and they are not stored twice.
     """
-    if not bulk:
-        named = {"memories": memories, "if_new": if_new, "idempotency_key": idempotency_key}
-        return cast("list[Receipt]", await view.call("remember_many", **named))
-    key, stored, new = idempotency_key or uuid4().hex, list[Receipt](), TAKEN["memories"](memories)
-    method, path, content = build_request(view, "remember_many", {"if_new": if_new, "bulk": True})
+    key, stored = idempotency_key or uuid4().hex, list[UUID]()
+    method, path, content = build_request(view, "load", {})
     scope = to_json(content["json"])[:-1]
     for number in count(1):
-        size, part = to_part(new, [receipt.id for receipt in stored])
+        size, part = to_part(memories, stored)
         if not size:
             break
         headers = {"Idempotency-Key": f"{key}:{number}", "Content-Type": "application/json"}
@@ -97,8 +87,8 @@ async def remember_many(
         try:
             answer = await view.client.send(method, path, content=body, headers=headers)
         except errors.RecollectError as problem:
-            raise type(problem)(f"{len(stored)} of {len(new)} memories are stored. {problem}") from None
-        stored += parse_answer("remember_many", answer)
+            raise type(problem)(f"{len(stored)} of {len(memories)} memories are stored. {problem}") from None
+        stored += parse_answer("load", answer)
     return stored
 
 

@@ -30,15 +30,14 @@ class RemoteTopics(RemoteView):
         answer: list[TopicLink] = await self.call("topics.links", path=path, memory_id=memory_id, limit=limit)
         return answer
 
-    async def link(
-        self,
-        path: str,
-        memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink] = (),
-        *,
-        remove: Sequence[UUID] = (),
-    ) -> Topic:
-        """Add memories to a topic, or remove some. Creates the topic if needed; an empty one is deleted."""
-        answer: Topic = await self.call("topics.link", path=path, memories=memories, remove=remove)
+    async def link(self, path: str, memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> Topic:
+        """Add memories to a topic. Creates the topic if needed."""
+        answer: Topic = await self.call("topics.link", path=path, memories=memories)
+        return answer
+
+    async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
+        """Remove memories from a topic. Empty topics are deleted."""
+        answer: list[UUID] = await self.call("topics.unlink", path=path, ids=ids)
         return answer
 
     async def update(

@@ -28,7 +28,7 @@ class QuestionLine(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    query: str
+    cue: str
     expected: str | list[str]
     category: str = ""
     now: AwareDatetime | None = None
@@ -36,7 +36,7 @@ class QuestionLine(BaseModel):
     def to_value(self) -> EvaluationQuestion:
         """Return the question."""
         expected = [self.expected] if isinstance(self.expected, str) else self.expected
-        return EvaluationQuestion(self.query, tuple(expected), self.category, self.now)
+        return EvaluationQuestion(self.cue, tuple(expected), self.category, self.now)
 
 
 def read_questions(path: Path) -> list[EvaluationQuestion]:
@@ -151,7 +151,7 @@ def write_place(place: int | None) -> str:
 
 def _write_question(result: QuestionResult) -> list[str]:
     category = f" ({result.question.category})" if result.question.category else ""
-    lines = [f"### {_escape(shorten(result.question.query, MAX_TEXT_LENGTH))}{category}", ""]
+    lines = [f"### {_escape(shorten(result.question.cue, MAX_TEXT_LENGTH))}{category}", ""]
     for expected, place in result.places.items():
         where = "not in the scope: check the question" if expected in result.unknown else write_place(place)
         lines.append(f"- expected, {where}: {_escape(shorten(expected, MAX_TEXT_LENGTH))}")

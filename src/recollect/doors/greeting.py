@@ -53,7 +53,7 @@ CHINESE: Mapping[str, str] = {
     "no path found": "没有找到路径",
     "nothing was said yet": "还没有说过什么",
     "nothing was purged": "没有清除过什么",
-    "saved as {id}": "已保存为 {id}",
+    "kept as {id}": "已保存为 {id}",
     "{tokens} of {budget} tokens by {tokenizer}": "{tokens} / {budget} 个 token，按 {tokenizer} 计",
     "There are more than {limit}.": "不止 {limit} 条。",
     "{count} questions found nothing they expect among ten hits; the worst first:": (

@@ -82,4 +82,4 @@ def record_caller(caller: Caller) -> None:
 
 def right_for(cues: Sequence[Cue]) -> Right:
     """Return the right that a recall needs: setting an access time or saving the recall needs the right to write."""
-    return Right.WRITE if any(cue.save or (cue.now is not None and cue.record_access) for cue in cues) else Right.READ
+    return Right.WRITE if any(cue.keep or (cue.now is not None and cue.touch) for cue in cues) else Right.READ

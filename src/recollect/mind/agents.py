@@ -96,6 +96,6 @@ class AgentVerbs:
         return await follow_reflection(self.access.parts, self.access.scope, job_id)
 
     @operation("GET /v1/overview", Right.READ, command="mind overview")
-    async def overview(self, *, days: int = 0, timezone: str = "") -> Overview:
+    async def overview(self, *, days: int = 0, zone: str = "") -> Overview:
         """Get statistics of a scope, and how many memories were stored on each of the last `days` days."""
-        return await overview(self.access.parts, self.access.scope, days, timezone or local_timezone())
+        return await overview(self.access.parts, self.access.scope, days, zone or local_timezone())

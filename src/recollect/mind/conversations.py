@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from recollect.core.conversations.block import fold, render
 from recollect.core.conversations.messages import Utterance, as_messages, prompt_text
 from recollect.core.text.tags import escape_tags
 from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for, within
 from recollect.mind.operations import operation
-from recollect.mind.recall import build_cue
 from recollect.models.conversations import (
     BudgetShares,
     Context,
@@ -24,9 +23,9 @@ from recollect.models.conversations import (
     PurgeReceipt,
     Reply,
 )
-from recollect.models.filters import FilterLike
+from recollect.models.knowledge import SegmentRecord
 from recollect.models.memories import JSON, Role
-from recollect.models.recall import Cue, OptionsLike
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.verbs.conversations.append import append
@@ -55,7 +54,7 @@ class Conversation:
     access: Access
     conversation: str
 
-    @operation("POST /v1/conversations/{conversation}/messages", Right.WRITE, answer="messages", status=201)
+    @operation("POST /v1/messages", Right.WRITE, answer="messages", status=201)
     async def append(
         self, messages: Utterance | Sequence[Utterance], *, idempotency_key: str = ""
     ) -> list[MessageReceipt]:
@@ -65,43 +64,27 @@ class Conversation:
             self.access.parts, self.access.caller, self.access.scope, self.conversation, new, idempotency_key
         )
 
-    @operation("POST /v1/conversations/{conversation}/history", Right.READ, tool="history")
+    @operation("POST /v1/history", Right.READ, tool="history")
     async def history(self, window: HistoryOptions | int | None = None) -> History:
         """Get the most recent turns of a thread that fit a token budget."""
         wanted = HistoryOptions(window) if isinstance(window, int) else window or HistoryOptions()
         return await history(self.access.parts, self.access.scope, self.conversation, wanted)
 
-    @operation("POST /v1/conversations/{conversation}/context", RIGHT_TO_RECALL, tool="context")
+    @operation("POST /v1/context", RIGHT_TO_RECALL, tool="context")
     async def context(
         self,
-        query: str,
+        cue: str | Cue,
         budget: int = 4_000,
         *,
-        limit: int | None = None,
-        filter: FilterLike | None = None,
-        min_relevance: float | None = None,
-        explain: bool = False,
-        options: OptionsLike | None = None,
         shares: BudgetShares | None = None,
         window: HistoryOptions | None = None,
         system: str = "",
     ) -> Context:
         """Return one prompt within a budget in tokens: the newest turns, memories that match the query, the summary.
 
-        Args:
-            query: The user's message. If the newest turn is this message, it is not shown twice.
-            budget: Maximum number of tokens of the whole prompt.
-            limit: Maximum number of memories. Default: from the agent's profile, or as many as fit.
-            filter: What to search only, as a `Filter` or a dict.
-            min_relevance: Minimum relevance of a memory, 0 to 1. Default: memories that are unlikely to help are left
-                out.
-            explain: Whether the result includes what was left out, and why.
-            options: How to search, as `RecallOptions` or a dict.
-            shares: How the budget is divided.
-            window: Which thread, which tokenizer and how. Its own `max_tokens` is ignored.
-            system: Your system prompt, which comes first.
+        The window says which thread, which tokenizer and how; its own `max_tokens` is ignored, the budget rules.
         """
-        asked = build_cue(query, limit, filter, min_relevance, explain, options)
+        asked = Cue(cue) if isinstance(cue, str) else cue
         wanted = PromptRequest(asked, budget, shares or BudgetShares(), window or HistoryOptions(), system)
         access = self.access
         access.require(right_for([wanted.cue]))
@@ -130,18 +113,17 @@ class Conversation:
         """List the messages of all branches in order."""
         return await list_messages(self.access.parts, self.access.scope, self.conversation, after, limit)
 
-    @operation("GET /v1/conversations/{conversation}", Right.READ, command="mind conversations")
-    async def get(self, threads: int = 50, segments: int = 0, *, after: int = 0) -> ConversationInfo:
-        """Get a conversation's name, state and times, the ends of its newest threads, and its topic segments.
+    @operation(
+        "GET /v1/conversations/{conversation}/segments", Right.READ, answer="segments", command="mind conversations"
+    )
+    async def segments(self, limit: int = 50, after: int = 0) -> list[SegmentRecord]:
+        """List the topic segments of a conversation."""
+        return await enrich.list_segments(self.access.parts, self.access.scope, self.conversation, after, limit)
 
-        Segments begin after the message number `after`, so that a long list can be read in pages.
-        """
-        access = self.access
-        found = await get_conversation(access.parts, access.scope, self.conversation, threads)
-        if not segments:
-            return found
-        listed = await enrich.list_segments(access.parts, access.scope, self.conversation, after, segments)
-        return replace(found, segments=tuple(listed))
+    @operation("GET /v1/conversations/{conversation}", Right.READ, command="mind conversations")
+    async def get(self, threads: int = 50) -> ConversationInfo:
+        """Get a conversation's name, state and times, and the ends of its newest threads."""
+        return await get_conversation(self.access.parts, self.access.scope, self.conversation, threads)
 
     @operation("PATCH /v1/conversations/{conversation}", Right.WRITE, command="mind conversations")
     async def update(

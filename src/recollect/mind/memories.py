@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from recollect.core.memories.verbs import RememberVerb
-from recollect.errors import InvalidInputError
 from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.misspelt import read_filter
@@ -36,37 +34,29 @@ from recollect.verbs.memories.remember import as_new, remember
 from recollect.verbs.memories.revise import update_memory
 
 
-class MemoryVerbs(RememberVerb):
+class MemoryVerbs:
     """What one caller does with the memories of one scope."""
 
     __slots__ = ()
     access: Access
 
-    @operation(
-        "POST /v1/memories",
-        Right.WRITE,
-        untimed="bulk",
-        answer="memories",
-        status=201,
-        command="remember",
-        tool="remember",
-    )
-    async def remember_many(
+    @operation("POST /v1/memories", Right.WRITE, answer="memories", status=201, command="remember", tool="remember")
+    async def remember(
         self,
-        memories: Sequence[str | NewMemory],
+        memories: str | NewMemory | Sequence[str | NewMemory],
         *,
-        if_new: IfNew = "",
         idempotency_key: str = "",
-        bulk: bool = False,
+        if_new: IfNew = "",
     ) -> list[Receipt]:
-        """Store memories in one transaction, optionally skipping duplicates. With `bulk`, a job adds the vectors."""
-        access = self.access
-        called = (access.parts, access.caller, access.scope, as_new(memories), idempotency_key)
-        if not bulk:
-            return await remember(*called, if_new)
-        if if_new:
-            raise InvalidInputError("bulk stores every memory: leave out if_new")
-        return await load(*called)
+        """Store one or more memories in one transaction, optionally skipping duplicates."""
+        return await remember(
+            self.access.parts, self.access.caller, self.access.scope, as_new(memories), idempotency_key, if_new
+        )
+
+    @operation("POST /v1/load", Right.WRITE, answer="ids", status=201, timed=False, command="mind import")
+    async def load(self, memories: Sequence[NewMemory], *, idempotency_key: str = "") -> list[UUID]:
+        """Bulk-load memories in one transaction. Missing vectors are added by a job."""
+        return await load(self.access.parts, self.access.caller, self.access.scope, memories, idempotency_key)
 
     @operation("GET /v1/memories/{memory_id}", Right.READ)
     async def get(self, memory_id: UUID | str, conversation: str = "") -> Memory:

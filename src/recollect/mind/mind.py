@@ -12,7 +12,7 @@ from recollect.mind.items import ItemsView
 from recollect.mind.knowledge import KnowledgeView
 from recollect.mind.memories import MemoryVerbs
 from recollect.mind.operations import list_operations, operation, streaming
-from recollect.mind.recall import RecallsView, RecallVerbs
+from recollect.mind.recall import BlockView, RecallsView, RecallVerbs
 from recollect.mind.topics import TopicsView
 from recollect.models.conversations import ConversationPage, ConversationState
 from recollect.models.imports import UserErasure
@@ -52,6 +52,11 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
         return Conversation(self.access, conversation)
 
     @property
+    def blocks(self) -> BlockView:
+        """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
+        return BlockView(self.access)
+
+    @property
     def items(self) -> ItemsView:
         """Return the view of the scope's items: JSON values under names of your own."""
         return ItemsView(self.access)
@@ -68,7 +73,7 @@ class Mind(MemoryVerbs, RecallVerbs, AgentVerbs):
 
     @property
     def recalls(self) -> RecallsView:
-        """Return the view of saved recalls, to be explained and replayed."""
+        """Return the view of kept recalls, to be explained and replayed."""
         return RecallsView(self.access)
 
 

@@ -65,12 +65,12 @@ class Operation:
 
 
 def operation(
-    http: str, right: Right | str, *, agent_only: bool = False, timed: bool = True, untimed: str = "", **more: str | int
+    http: str, right: Right | str, *, agent_only: bool = False, timed: bool = True, **more: str | int
 ) -> Callable[[Method[Given, Answer]], Method[Given, Answer]]:
     """Declare a method as an operation: its right is checked, and it ends by the deadline unless it is not timed.
 
-    `untimed` names an argument that lifts the deadline. Where the right depends on the arguments, a sentence says so,
-    and the method checks it. What else is declared are fields of an `Operation`.
+    Where the right depends on the arguments, a sentence says so, and the method checks it. What else is declared are
+    fields of an `Operation`.
     """
 
     def declare(carry_out: Method[Given, Answer]) -> Method[Given, Answer]:
@@ -85,7 +85,7 @@ def operation(
                 view = replace(cast("Any", self), access=await access.renew_access())
                 return await carry_out(view, *arguments, **named)
 
-            async with within(access.deadline_seconds if timed and not named.get(untimed) else None):
+            async with within(access.deadline_seconds if timed else None):
                 attempt = partial(carry_out, self, *arguments, **named)
                 return await recover(access.parts.recoveries, access.scope.tenant_id, attempt, again)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -11,11 +11,9 @@ from recollect.core.recall.quality import compare
 from recollect.core.text.tokens import ESTIMATE, estimate
 from recollect.mind.access import RIGHT_TO_RECALL, Access, right_for
 from recollect.mind.operations import operation
-from recollect.misspelt import read_filter, read_options
 from recollect.models.blocks import MemoryBlock
 from recollect.models.evaluations import Evaluation, EvaluationDifference, EvaluationQuestion, RelevanceCalibration
-from recollect.models.filters import FILTER_FIELDS, NO_FILTER, FilterLike
-from recollect.models.recall import Cue, Explanation, OptionsLike, RecallResult, Replay, SavedRecallPage
+from recollect.models.recall import Cue, Explanation, RecallResult, Replay, SavedRecallPage
 from recollect.models.service import Right
 from recollect.verbs.conversations.block import BlockRequest, block
 from recollect.verbs.recall import evaluate as evaluation
@@ -25,20 +23,6 @@ from recollect.verbs.recall.save import list_recalls
 from recollect.verbs.recovery import recover
 
 
-def build_cue(
-    query: str,
-    limit: int | None,
-    filter: FilterLike | None,
-    min_relevance: float | None,
-    explain: bool,  # noqa: FBT001 - as the caller gave it
-    options: OptionsLike | None,
-) -> Cue:
-    """Build a cue from the arguments of a recall."""
-    only = read_filter(filter)
-    narrowed = {} if only == NO_FILTER else {each.name: getattr(only, each.name) for each in FILTER_FIELDS}
-    return Cue(query, limit, min_relevance, explain, **narrowed, **vars(read_options(options)))
-
-
 class RecallVerbs:
     """How one caller recalls in one scope."""
 
@@ -46,89 +30,49 @@ class RecallVerbs:
     access: Access
 
     @operation("POST /v1/recall", RIGHT_TO_RECALL, command="recall", tool="recall")
-    async def recall(
-        self,
-        query: str,
-        *,
-        limit: int | None = None,
-        filter: FilterLike | None = None,
-        min_relevance: float | None = None,
-        explain: bool = False,
-        options: OptionsLike | None = None,
-    ) -> RecallResult:
-        """Search memories, best match first.
-
-        Args:
-            query: What to look for, in any language. If it is empty, the newest memories are listed.
-            limit: Maximum number of hits. Default: from the agent's profile, or 10.
-            filter: What to search only, as a `Filter` or a dict: `{"kinds": ["fact"], "since": when}`.
-            min_relevance: Minimum relevance of hits, 0 to 1. Default: all hits.
-            explain: Whether the result includes its explanation, without being saved.
-            options: How to search, as `RecallOptions` or a dict: `{"timezone": "Asia/Shanghai"}`.
-        """
-        asked = build_cue(query, limit, filter, min_relevance, explain, options)
+    async def recall(self, cue: str | Cue, *, limit: int | None = None) -> RecallResult:
+        """Search memories, best match first."""
+        asked = Cue(cue) if isinstance(cue, str) else cue
+        asked = asked if limit is None else replace(asked, limit=limit)
         access = self.access
         access.require(right_for([asked]))
         return (await recall_for(access.parts, access.caller, access.scope, [asked], await access.locate()))[0]
 
-    @operation("POST /v1/recall/many", RIGHT_TO_RECALL, answer="results")
-    async def recall_many(
-        self,
-        queries: Sequence[str],
-        *,
-        limit: int | None = None,
-        filter: FilterLike | None = None,
-        min_relevance: float | None = None,
-        explain: bool = False,
-        options: OptionsLike | None = None,
-        isolated: bool = False,
-    ) -> list[RecallResult]:
-        """Run several recalls in the same way. With `isolated`, all use one snapshot."""
-        asked = [build_cue(query, limit, filter, min_relevance, explain, options) for query in queries]
+    @operation("POST /v1/recall-each", RIGHT_TO_RECALL, answer="recollections")
+    async def recall_each(self, cues: Sequence[str | Cue], *, isolated: bool = False) -> list[RecallResult]:
+        """Run several recalls. With `isolated`, all use one snapshot."""
+        asked = [Cue(cue) if isinstance(cue, str) else cue for cue in cues]
         access = self.access
         access.require(right_for(asked))
         place = await access.locate()
         return await recall_for(access.parts, access.caller, access.scope, asked, place, isolated=isolated)
 
-    @operation("POST /v1/context", RIGHT_TO_RECALL, command="recall")
-    async def context(
+
+@dataclass(frozen=True, slots=True)
+class BlockView:
+    """One caller's view of the texts that one scope has for prompts."""
+
+    access: Access
+
+    @operation("POST /v1/blocks", RIGHT_TO_RECALL, command="recall")
+    async def show(
         self,
-        query: str,
+        cue: str | Cue,
         budget: int = 2_000,
         *,
-        limit: int | None = None,
-        filter: FilterLike | None = None,
-        min_relevance: float | None = None,
-        explain: bool = False,
-        options: OptionsLike | None = None,
         conversation: str = "",
         repeat: bool = False,
         tokenizer: str = "",
     ) -> MemoryBlock:
         """Return the memories that match a query as one text within a token budget, each line with its short ID.
 
-        The context of a conversation also has its newest messages: `mind.conversation(id).context`.
-
-        Args:
-            query: What to look for, in any language.
-            budget: Maximum number of tokens of the text.
-            limit: Maximum number of lines. Default: from the agent's profile, or as many as fit.
-            filter: What to search only, as a `Filter` or a dict.
-            min_relevance: Minimum relevance of a memory, 0 to 1. Default: memories that are unlikely to help are left
-                out.
-            explain: Whether the result includes the explanation of the recall.
-            options: How to search, as `RecallOptions` or a dict.
-            conversation: Your ID of the conversation, in which memories that were shown before are left out until they
-                have faded.
-            repeat: Whether such memories are shown again, in fewer and fewer words.
-            tokenizer: Name of a tokenizer or a model. Default: the configured one.
+        In a conversation, memories that were shown before are left out until they have faded; with `repeat` they are
+        shown again, in fewer and fewer words.
         """
-        cue = build_cue(query, limit, filter, min_relevance, explain, options)
+        asked = BlockRequest(Cue(cue) if isinstance(cue, str) else cue, budget, conversation, repeat, tokenizer)
         access = self.access
-        access.require(right_for([cue]))
-        return await block(
-            access.parts, access.scope, BlockRequest(cue, budget, conversation, repeat, tokenizer), access.place
-        )
+        access.require(right_for([asked.cue]))
+        return await block(access.parts, access.scope, asked, access.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +107,23 @@ async def evaluate(
     mind: evaluation.Recalling,
     questions: Sequence[EvaluationQuestion],
     *,
-    filter: FilterLike | None = None,
-    min_relevance: float | None = None,
-    options: OptionsLike | None = None,
+    like: Cue | None = None,
     report: Callable[[int], None] = report_nothing,
 ) -> Evaluation:
     """Measure how well recall finds the memories that questions expect, in the process or on a server.
 
-    Nothing is stored, and no hit counts as accessed. The questions are asked with the given filter and options. Tokens
-    are counted as the mind's own tokenizer does; on a server they are estimated.
+    Nothing is stored, and no hit counts as accessed. `like` is a cue whose settings (weights, channels, a filter) the
+    questions are asked with. Tokens are counted as the mind's own tokenizer does; on a server they are estimated.
     """
     counter: tuple[str, Callable[[str], int]] = ESTIMATE, estimate
     if isinstance(mind, RecallVerbs) and mind.access.parts.tokenizers:
         tokenizer = mind.access.parts.tokenizers[0]
         counter = tokenizer.name, tokenizer.count
-    like = build_cue("", None, filter, min_relevance, explain=False, options=options)
-    return await evaluation.evaluate(mind, questions, like, counter, report)
+    return await evaluation.evaluate(mind, questions, like or Cue(), counter, report)
 
 
 async def fit_relevance(
-    mind: RecallVerbs,
-    questions: Sequence[EvaluationQuestion],
-    *,
-    filter: FilterLike | None = None,
-    options: OptionsLike | None = None,
+    mind: RecallVerbs, questions: Sequence[EvaluationQuestion], *, like: Cue | None = None
 ) -> list[RelevanceCalibration]:
     """Fit tables of relevance to every other question, and measure them on the rest; nothing is stored.
 
@@ -195,8 +132,7 @@ async def fit_relevance(
     access = mind.access
     access.require(Right.READ)
     place = await recover(access.parts.recoveries, access.scope.tenant_id, access.locate)
-    like = build_cue("", None, filter, None, explain=False, options=options)
-    return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like)
+    return await evaluation.fit_relevance(access.parts, access.scope, place, questions, like or Cue())
 
 
 def compare_evaluations(now: Evaluation, before: Evaluation) -> EvaluationDifference | None:

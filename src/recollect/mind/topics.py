@@ -10,7 +10,7 @@ from recollect.mind.access import Access
 from recollect.mind.operations import operation
 from recollect.models.service import Right
 from recollect.models.topics import NewTopicLink, Topic, TopicLink, TopicTree
-from recollect.verbs.topics.topics import TopicChange, link, list_links, tree, update_topic
+from recollect.verbs.topics.topics import TopicChange, link, list_links, tree, unlink, update_topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,14 @@ class TopicsView:
         return await list_links(self.access.parts, self.access.scope, path, memory_id, limit)
 
     @operation("POST /v1/topics/links", Right.WRITE, command="mind topics")
-    async def link(
-        self,
-        path: str,
-        memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink] = (),
-        *,
-        remove: Sequence[UUID] = (),
-    ) -> Topic:
-        """Add memories to a topic, or remove some. Creates the topic if needed; an empty one is deleted."""
-        return await link(self.access.parts, self.access.scope, path, as_filings(memories), remove)
+    async def link(self, path: str, memories: UUID | NewTopicLink | Sequence[UUID | NewTopicLink]) -> Topic:
+        """Add memories to a topic. Creates the topic if needed."""
+        return await link(self.access.parts, self.access.scope, path, as_filings(memories))
+
+    @operation("POST /v1/topics/unlink", Right.WRITE, answer="unlinked", command="mind topics")
+    async def unlink(self, path: str, ids: Sequence[UUID]) -> list[UUID]:
+        """Remove memories from a topic. Empty topics are deleted."""
+        return await unlink(self.access.parts, self.access.scope, path, ids)
 
     @operation("PATCH /v1/topics", Right.WRITE, command="mind topics")
     async def update(

@@ -25,7 +25,7 @@ class EnrichSource(StrEnum):
 class Profile(Filter):
     """An agent's default settings, used when a call does not set them."""
 
-    stream_weights: StreamWeights = field(default_factory=StreamWeights)
+    weighing: StreamWeights = field(default_factory=StreamWeights)
     limit: int | None = None
     channels: tuple[str, ...] = ()
     """Channels to use; the default channels if empty."""
@@ -33,11 +33,11 @@ class Profile(Filter):
     """Weights of channels and preferences, by name; default weights for all other names."""
     min_relevance: float | None = None
     """Minimum relevance, 0 to 1."""
-    expand_query: bool | None = None
-    """Whether the chat model adds topics and days that rules do not find; false if None."""
+    consult: bool | None = None
+    """Whether the chat model also analyzes cues; false if None."""
     judge: bool | None = None
     """Whether the chat model drops useless hits; false if None."""
-    extra_scopes: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     """Up to four extra scopes for every recall, each as `agent` or `agent/user`."""
     reflection_threshold: float | None = None
     """Total importance at which the agent reflects. None = 150, 0 = never."""
@@ -60,9 +60,9 @@ class Profile(Filter):
     enrich: EnrichSource = EnrichSource.TALK
     """The sources of entities, facts, topics and summaries: conversations only, or also remembered events."""
     names: tuple[str, ...] = ()
-    """Names of the owners of the memory. They are removed from queries, because they would match everything."""
+    """Names of the owners of the memory. They are removed from cues, because they would match everything."""
     language: str = ""
-    """The language of fixed texts in prompts, `en` or `zh`; the language of the query if empty."""
+    """The language of fixed texts in prompts, `en` or `zh`; the language of the cue if empty."""
     metadata: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
     """What an import stored with the agent. Read-only: it is not replaced with the settings."""
 
@@ -118,7 +118,7 @@ class Feedback:
     recall_id: UUID | None = None
     """A name for the recall: feedback with the same name replaces its marks and counts once."""
     script: Script = Script.WORDS
-    """The script of the query: default weights depend on it."""
+    """The script of the cue: default weights depend on it."""
 
 
 @dataclass(frozen=True, slots=True)

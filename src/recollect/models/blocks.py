@@ -43,7 +43,7 @@ class BlockLine:
     again: bool = False
     """Whether it was already shown in the conversation."""
     pinned: bool = False
-    """Whether it is included because it is pinned, independent of the query."""
+    """Whether it is included because it is pinned, independent of the cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class MemoryBlock:
     pinned_left_out: tuple[UUID, ...] = ()
     """Pinned memories that did not fit, the newest first."""
     explanation: Explanation | None = None
-    """Explanation of the recall, if the query requests it."""
+    """Explanation of the recall, if the cue requests it."""
 
     def find(self, short_id: str) -> BlockLine | None:
         """Find the line with a short ID, which may have brackets."""

@@ -149,47 +149,6 @@ class MessageReceipt:
     """Whether the message was forgotten, and is not stored again; then `number` is 0."""
 
 
-class SegmentEnd(StrEnum):
-    """Why a segment ended."""
-
-    TOPIC = "topic"
-    IDLE = "idle"
-    LENGTH = "length"
-    ASKED = "asked"
-    """Requested by a caller: the conversation ended, or is processed to its end."""
-
-
-class SegmentState(StrEnum):
-    """Processing state of a segment."""
-
-    CLOSED = "closed"
-    """It waits for enrichment."""
-    ENRICHED = "enriched"
-    FAILED = "failed"
-    """No model could extract anything; its summary consists of sentences from the segment."""
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentRecord:
-    """A segment of a conversation: its messages, why it ended, and its status."""
-
-    id: UUID
-    conversation: str
-    first_number: int
-    last_number: int
-    ending: SegmentEnd
-    similarity: float | None
-    """Similarity of its last turns and the next ones, if a change of topic ended it."""
-    label: str
-    state: SegmentState
-    reason: str
-    """The reason of a failure, if any."""
-    closed_at: datetime
-    enriched_at: datetime | None = None
-    summary_id: UUID | None = None
-    """The memory with its summary."""
-
-
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
     """A container of messages."""
@@ -206,8 +165,6 @@ class ConversationInfo:
     metadata: Mapping[str, JSON]
     threads: tuple[ThreadEnd, ...] = field(default=(), kw_only=True)
     """The ends of its threads, newest first; empty unless one conversation was read."""
-    segments: tuple[SegmentRecord, ...] = field(default=(), kw_only=True)
-    """Its topic segments in order, if they were requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +230,9 @@ class HistoryOptions:
     message_limit: int | None = None
     """Maximum number of turns; with `upstream`, the number that Dify would fetch."""
     as_of: datetime | None = None
-    """Only messages stored up to this time; a context uses the time of its filter."""
+    """Only messages stored up to this time; a context uses the time of its cue."""
     at: datetime | None = None
-    """Only messages that occurred up to this time; a context uses the time of its filter."""
+    """Only messages that occurred up to this time; a context uses the time of its cue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +272,7 @@ class TokenUsage:
     summary: int
     memories: int
     history: int
-    query: int
+    cue: int
     framing: int
     """Tokens of the prompt's format in addition to its parts."""
     total: int
@@ -337,7 +294,7 @@ class Context:
     methods: Mapping[str, str]
     """How each channel of the recall searched."""
     asked: UUID | None = None
-    """The message that is the query, if it ends the thread and has no answer yet."""
+    """The message that is the cue, if it ends the thread and has no answer yet."""
     lines: tuple[BlockLine, ...] = ()
     """The block's lines in order: the memory of each short ID, and its level of detail."""
     pinned_left_out: tuple[UUID, ...] = ()
@@ -346,7 +303,7 @@ class Context:
     """Status of the recall."""
     message: str = ""
     shares: BudgetReport | None = None
-    """Granted and used tokens of each part, if the query requests an explanation; `left_out` as well."""
+    """Granted and used tokens of each part, if the cue requests an explanation; `left_out` as well."""
     left_out: Omitted | None = None
 
 

@@ -12,14 +12,14 @@ from recollect.models.recall import Script
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuestion:
-    """One query, and the memories that answer it."""
+    """One cue, and the memories that answer it."""
 
-    query: str
+    cue: str
     expected: tuple[str, ...]
     """IDs of memories, or their exact contents."""
     category: str = ""
     now: datetime | None = None
-    """The time of the question, for queries like "yesterday"; the present if None."""
+    """The time of the question, for cues like "yesterday"; the present if None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 from uuid import UUID
 
-from recollect.models.conversations import SegmentEnd
 from recollect.models.memories import Embedding
 
 AnyTime: TypeAlias = Literal["any"]
@@ -29,6 +28,26 @@ class EntityType(StrEnum):
     EMOTION = "emotion"
     THING = "thing"
     OTHER = "other"
+
+
+class SegmentEnd(StrEnum):
+    """Why a segment ended."""
+
+    TOPIC = "topic"
+    IDLE = "idle"
+    LENGTH = "length"
+    ASKED = "asked"
+    """Requested by a caller: the conversation ended, or is processed to its end."""
+
+
+class SegmentState(StrEnum):
+    """Processing state of a segment."""
+
+    CLOSED = "closed"
+    """It waits for enrichment."""
+    ENRICHED = "enriched"
+    FAILED = "failed"
+    """No model could extract anything; its summary consists of sentences from the segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +208,27 @@ class Segment:
     ending: SegmentEnd
     similarity: float | None = None
     """Similarity of its last turns and the next ones, if a change of topic ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecord:
+    """A segment of a conversation: its messages, why it ended, and its status."""
+
+    id: UUID
+    conversation: str
+    first_number: int
+    last_number: int
+    ending: SegmentEnd
+    similarity: float | None
+    """Similarity of its last turns and the next ones, if a change of topic ended it."""
+    label: str
+    state: SegmentState
+    reason: str
+    """The reason of a failure, if any."""
+    closed_at: datetime
+    enriched_at: datetime | None = None
+    summary_id: UUID | None = None
+    """The memory with its summary."""
 
 
 @dataclass(frozen=True, slots=True)

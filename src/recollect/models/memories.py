@@ -109,7 +109,7 @@ class NewMemory:
     reach: LinkStrength = DEFAULT_LINK_STRENGTH
     """How easily its topic recalls it."""
     pinned: bool = False
-    """Whether every context includes it, independent of the query."""
+    """Whether every context includes it, independent of the cue."""
     importance_from: ImportanceFrom = ImportanceFrom.CALLER
     """Who set the importance, if there is one."""
 
@@ -149,7 +149,7 @@ class Memory:
     contested: bool = False
     """Whether it is a revision that did not take effect, because its writer has less trust."""
     pinned: bool = False
-    """Whether every context includes it, independent of the query."""
+    """Whether every context includes it, independent of the cue."""
     importance_from: ImportanceFrom = ImportanceFrom.CALLER
     """Who set the importance."""
     state: RecallState = RecallState.CURRENT

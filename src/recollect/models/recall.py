@@ -1,12 +1,11 @@
-"""Values of recall: from a query to hits with reasons."""
+"""Values of recall: from a cue to hits with reasons."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeAlias
 from uuid import UUID
 
 from recollect.loading import local_timezone
@@ -56,71 +55,49 @@ class StreamWeights:
     """The decay of recency: per rank, or per hour in mode `paper`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecallOptions:
-    """How to recall, apart from the arguments of `recall`."""
+@dataclass(frozen=True, slots=True)
+class Cue(Filter):
+    """The query of a recall, and its restrictions."""
 
+    text: str = ""
     embedding: Embedding | None = None
-    """Vector of the query, if you have one."""
+    limit: int | None = None
     channels: tuple[str, ...] = ()
     """Channels to use; the default channels if empty."""
-    weights: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Weights of channels and preferences in this recall, by name; default weights for all other names."""
-    stream_weights: StreamWeights = StreamWeights()
-    timezone: str = field(default_factory=local_timezone)
-    """IANA time zone for words such as "yesterday"; by default the zone of this machine."""
+    weighing: StreamWeights = StreamWeights()
+    touch: bool = True
+    """Whether the hits count as accessed."""
     now: datetime | None = None
     """The time of the recall, for simulations with their own clock."""
-    record_access: bool = True
-    """Whether the hits count as accessed."""
-    expand_query: bool | None = None
-    """Whether the chat model adds topics and days that rules do not find. None = setting of the profile, else false."""
+    zone: str = field(default_factory=local_timezone)
+    """IANA time zone for words such as "yesterday"; by default the zone of this machine."""
+    consult: bool | None = None
+    """Whether the chat model also analyzes the cue, for topics and days that rules do not find. None = setting of the
+    profile, else false."""
+    weights: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Weights of channels and preferences in this recall, by name; default weights for all other names."""
     judge: bool | None = None
     """Whether the chat model judges the hits and drops useless ones. None = setting of the profile, else false."""
-    save: bool | None = None
-    """Whether to save the recall, to explain and replay it. None = setting of the service."""
-    extra_scopes: tuple[str, ...] = ()
-    """Up to four extra scopes to read, each as `agent` or `agent/user`. Empty = setting of the profile."""
-
-
-OptionsLike: TypeAlias = RecallOptions | Mapping[str, object]
-"""Options, or their fields by name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cue(Filter, RecallOptions):
-    """Everything asked of one recall: its query, its filter and its options."""
-
-    query: str = ""
-    limit: int | None = None
     min_relevance: float | None = None
-    """Minimum relevance of hits, 0 to 1. None = a recall returns all hits; prompts omit those that are unlikely to
-    help."""
+    """Minimum relevance of hits, 0 to 1. None = a recall returns all hits; prompts and blocks omit those that are
+    unlikely to help."""
+    keep: bool | None = None
+    """Whether to save the recall, to explain and replay it. None = setting of the service."""
     explain: bool = False
     """Whether the result includes its explanation, without being saved."""
+    also: tuple[str, ...] = ()
+    """Up to four extra scopes to read, each as `agent` or `agent/user`. Empty = setting of the profile."""
 
     @property
     def blank(self) -> bool:
         """Return whether it has neither text nor vector: then it lists all memories that its filter admits."""
-        return self.embedding is None and not self.query.strip()
+        return self.embedding is None and not self.text.strip()
 
     @property
     def filter(self) -> Filter:
-        """Return the filter of the query, without topics that only affect the order."""
+        """Return the filter of the cue, without topics that only affect the order."""
         named = self.named if self.topics_only else tuple(name for name in self.named if name != "topics")
         return Filter(**{name: getattr(self, name) for name in named}, below=self.below) if named else NO_FILTER
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of a `recall` that asks the same."""
-        return {
-            "query": self.query,
-            "limit": self.limit,
-            "filter": Filter(**{each.name: getattr(self, each.name) for each in fields(Filter)}),
-            "min_relevance": self.min_relevance,
-            "explain": self.explain,
-            "options": RecallOptions(**{each.name: getattr(self, each.name) for each in fields(RecallOptions)}),
-        }
 
 
 class QuestionType(StrEnum):
@@ -135,12 +112,12 @@ class QuestionType(StrEnum):
     OVERVIEW = "overview"
     """An overview: all items, or the course of events."""
     LATEST = "latest"
-    """The latest state: age counts only for these queries."""
+    """The latest state: age counts only for these cues."""
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period that a query mentions, and its words."""
+    """A period that a cue mentions, and its words."""
 
     start: datetime
     end: datetime
@@ -154,7 +131,7 @@ class QueryAnalysis:
     script: Script = Script.WORDS
     keywords: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
-    """Normalized names of the candidates' speakers that the query mentions."""
+    """Normalized names of the candidates' speakers that the cue mentions."""
     topics: tuple[str, ...] = ()
     periods: tuple[Period, ...] = ()
     asks: frozenset[QuestionType] = frozenset()
@@ -215,9 +192,9 @@ class Features:
     place: float = 0.0
     """Its position in the session; the maximum distance of neighbors is 2."""
     cosine: float | None = None
-    """Its cosine with the query's vector, if both have one."""
+    """Its cosine with the cue's vector, if both have one."""
     terms: tuple[int, ...] = ()
-    """The terms of the query that it contains, by their positions in the query."""
+    """The terms of the cue that it contains, by their positions in the cue."""
     length: int = 0
     """Its number of terms."""
     importance: float = 5.0
@@ -232,7 +209,7 @@ class Features:
     is_instruction: bool = False
     """Whether it is an instruction for the future."""
     named: bool = False
-    """Whether the query names its speaker, or its subject if it has no speaker."""
+    """Whether the cue names its speaker, or its subject if it has no speaker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +222,7 @@ class FusedCandidate:
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """The amount that each preference adds to the score; may be negative."""
     relevance: float | None = None
-    """The probability that it helps with the query; None if one channel ranks alone."""
+    """The probability that it helps with the cue; None if one channel ranks alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +237,8 @@ class Hit:
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """The amount that each preference adds to the score; may be negative."""
     relevance: float | None = None
-    """The probability that it helps with the query, 0 to 1, comparable across scopes and days; None if one channel
-    ranks alone."""
+    """The probability that it helps with the cue, 0 to 1, comparable across scopes and days; None if one channel ranks
+    alone."""
     scope: str = ""
     """Its scope, as named in `also`; empty for the own scope."""
 
@@ -292,7 +269,7 @@ class RankedCandidate:
     preferences: Mapping[str, float] = field(default_factory=dict[str, float])
     """The amount that each preference adds to the score; may be negative."""
     relevance: float | None = None
-    """The probability that it helps with the query."""
+    """The probability that it helps with the cue."""
     features: Features | None = None
     """Its properties in the ranking, in addition to its scores."""
     duplicates: tuple[UUID, ...] = ()
@@ -309,8 +286,8 @@ class Explanation:
     recall_id: UUID | None
     """None if the recall was not saved."""
     asked_at: datetime
-    request: Mapping[str, JSON]
-    """The arguments of the recall that are not defaults, without a vector."""
+    cue: Mapping[str, JSON]
+    """The fields of the cue that are not defaults, without its vector."""
     facets: QueryAnalysis
     weights: Mapping[str, float]
     limit: int
@@ -340,11 +317,11 @@ class RecallResult:
     tallies: Mapping[str, ChannelStats] = field(default_factory=dict[str, ChannelStats])
     milliseconds: float = 0.0
     facets: QueryAnalysis = field(default_factory=QueryAnalysis)
-    """The analysis of the query."""
+    """The analysis of the cue."""
     recall_id: UUID | None = None
     """The ID to explain and replay the recall, if it was saved."""
     explanation: Explanation | None = None
-    """Its explanation, if the query requests it."""
+    """Its explanation, if the cue requests it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +341,7 @@ class SavedRecall:
 
     recall_id: UUID
     asked_at: datetime
-    query: str
+    text: str
     status: Status
     hits: int
     milliseconds: float

@@ -351,7 +351,7 @@ class ServiceStatus:
     chat_model: str
     """Empty if none is configured."""
     keep_recalls: str
-    """Which recalls are saved if their options does not decide it: `off`, `sampled` or `on`."""
+    """Which recalls are saved if their cue does not decide it: `off`, `sampled` or `on`."""
     jobs: tuple[TaskStatus, ...]
     """The jobs of the tenant, or of the scopes that a key is bound to."""
     budget: DailyBudget | None

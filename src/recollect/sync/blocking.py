@@ -9,7 +9,7 @@ from recollect.client.conversations import RemoteConversation
 from recollect.client.items import RemoteItems
 from recollect.client.knowledge import RemoteKnowledge
 from recollect.client.mind import RemoteMind
-from recollect.client.recall import RemoteRecalls
+from recollect.client.recall import RemoteBlocks, RemoteRecalls
 from recollect.client.topics import RemoteTopics
 from recollect.sync.portal import Blocking, blocking, blocking_pieces
 
@@ -25,7 +25,14 @@ class SyncConversation(Blocking):
     history = blocking(RemoteConversation.history)
     messages = blocking(RemoteConversation.messages)
     purge = blocking(RemoteConversation.purge)
+    segments = blocking(RemoteConversation.segments)
     update = blocking(RemoteConversation.update)
+
+
+class SyncBlocks(Blocking):
+    """Blocks whose methods return when they are done."""
+
+    show = blocking(RemoteBlocks.show)
 
 
 class SyncItems(Blocking):
@@ -60,6 +67,7 @@ class SyncTopics(Blocking):
     link = blocking(RemoteTopics.link)
     links = blocking(RemoteTopics.links)
     tree = blocking(RemoteTopics.tree)
+    unlink = blocking(RemoteTopics.unlink)
     update = blocking(RemoteTopics.update)
 
 
@@ -76,7 +84,6 @@ class SyncMind(Blocking):
 
     associate = blocking(RemoteMind.associate)
     changes = blocking_pieces(RemoteMind.changes)
-    context = blocking(RemoteMind.context)
     conversations = blocking(RemoteMind.conversations)
     evidence = blocking(RemoteMind.evidence)
     fade = blocking(RemoteMind.fade)
@@ -85,15 +92,15 @@ class SyncMind(Blocking):
     forget_everything = blocking(RemoteMind.forget_everything)
     get = blocking(RemoteMind.get)
     list = blocking(RemoteMind.list)
+    load = blocking(RemoteMind.load)
     overview = blocking(RemoteMind.overview)
     profile = blocking(RemoteMind.profile)
     recall = blocking(RemoteMind.recall)
-    recall_many = blocking(RemoteMind.recall_many)
+    recall_each = blocking(RemoteMind.recall_each)
     reflect = blocking(RemoteMind.reflect)
     reflect_later = blocking(RemoteMind.reflect_later)
     reflection = blocking(RemoteMind.reflection)
     remember = blocking(RemoteMind.remember)
-    remember_many = blocking(RemoteMind.remember_many)
     restore = blocking(RemoteMind.restore)
     set_profile = blocking(RemoteMind.set_profile)
     update = blocking(RemoteMind.update)
@@ -101,6 +108,11 @@ class SyncMind(Blocking):
     def conversation(self, conversation: str) -> SyncConversation:
         """Choose a conversation by your own name for it; nothing is sent, and it begins with the first message."""
         return SyncConversation(self.inner.conversation(conversation), self.portal)
+
+    @property
+    def blocks(self) -> SyncBlocks:
+        """Return the view for blocks: memories that match a query as text for prompts, and memories by short ID."""
+        return SyncBlocks(self.inner.blocks, self.portal)
 
     @property
     def items(self) -> SyncItems:
@@ -119,5 +131,5 @@ class SyncMind(Blocking):
 
     @property
     def recalls(self) -> SyncRecalls:
-        """Return the view of saved recalls, to be explained and replayed."""
+        """Return the view of kept recalls, to be explained and replayed."""
         return SyncRecalls(self.inner.recalls, self.portal)

@@ -136,12 +136,12 @@ def served(cluster, clones):
 
 def test_a_real_prometheus_fires_what_is_caused_here(served):
     server, caller, prometheus, (cluster, name, addresses) = served
-    turn = {"agent": "ada", "user": "li", "messages": [{"role": "user", "content": "Tea?"}]}
+    turn = {"agent": "ada", "user": "li", "conversation": "c", "messages": [{"role": "user", "content": "Tea?"}]}
     memory = {"agent": "ada", "user": "li", "content": "Li drinks tea."}
     until_found(prometheus, "count_over_time(recollect_pool[1m]) > 1")
     prometheus.wait_for_quiet()
     assert caller.post("/v1/memories", json=memory).status_code == 201
-    assert caller.post("/v1/conversations/c/messages", json=turn).status_code == 201
+    assert caller.post("/v1/messages", json=turn).status_code == 201
     prometheus.wait_for("RecollectWorkerSilent")  # the job of the turn waits, and there is no worker
     with psycopg.connect(addresses.owner) as owner:
         owner.execute("update procrastinate_jobs set status = 'failed'")

@@ -464,7 +464,7 @@ async def test_roles_file_lets_an_owner_without_superuser_rights_run_it_all(fold
         await prepare(addresses, embedder)
         async with connected(Settings(embedder="fake"), addresses, embedder) as running:
             mind = await running.mind("ada", "li")
-            receipt = await mind.remember("Li is allergic to peanuts.")
+            receipt = (await mind.remember("Li is allergic to peanuts."))[0]
             assert await running.operator.spaces.index_large_scopes(1)
             found = await mind.recall("allergic")
             assert [hit.memory.id for hit in found.hits] == [receipt.id]

@@ -37,10 +37,6 @@ def test_both_pages_show_the_same_code():
         assert blocks(PAGES[0], language) == blocks(PAGES[1], language)
 
 
-TALK = "/v1/conversations/882853ae-eded-56df-9cec-d6a2169aae1f"
-"""The conversation of the page."""
-
-
 @pytest.fixture
 def dify(cluster):
     with made_dify(cluster) as made:
@@ -72,16 +68,16 @@ async def test_the_example_is_imported_compared_and_asked_for(addresses, dify, h
     assert run_program(compare, settings) == compared
 
     context, history, messages = (json.loads(text) for text in blocks(PAGES[0], "json"))
-    made = run_node(before, context["user"], context["query"])
+    made = run_node(before, context["user"], context["conversation"], context["text"])
     assert json.loads(made["body"]) == context
-    answer = await http.post(f"{TALK}/context", content=made["body"], headers={"Content-Type": "application/json"})
+    answer = await http.post("/v1/context", content=made["body"], headers={"Content-Type": "application/json"})
     assert answer.status_code == 200, answer.text
     taken = run_node(after, answer.text)
     assert "Human: 有素菜吗？" in taken["history"]
     assert isinstance(taken["memories"], str)
-    read = await http.post(f"{TALK}/history", json=history)
+    read = await http.post("/v1/history", json=history)
     assert [message["content"] for message in read.json()["prompt"]][-1] == "停车场在孤山路。"
-    written = await http.post(f"{TALK}/messages", json=messages, headers={"Idempotency-Key": "run-1"})
+    written = await http.post("/v1/messages", json=messages, headers={"Idempotency-Key": "run-1"})
     assert written.status_code == 201, written.text
-    again = await http.post(f"{TALK}/messages", json=messages, headers={"Idempotency-Key": "run-1"})
+    again = await http.post("/v1/messages", json=messages, headers={"Idempotency-Key": "run-1"})
     assert again.json() == written.json()

@@ -25,7 +25,7 @@ WATCHED = "recollect.core.knowledge.extractions recollect.core.text.answers reco
 SHOWN = 3
 GOOD = extraction([plant_fact(1), plant_fact(2)], entities=[{"name": "Ann", "type": "person", "aliases": ["A."]}])
 FOUND = {"matches": [{"type": "topic", "text": "生活->饮食"}, {"type": "date", "text": "2024-05-01"}]}
-READING = parse_cue(Cue(query="What of tea?"), None, now=NOW)
+READING = parse_cue(Cue(text="What of tea?"), None, now=NOW)
 AS_TEXT, EDITED, OF_CUES, CUT_OFF = 0, 1, 2, 3
 
 
@@ -70,7 +70,7 @@ def check_matches(answer: object) -> None:
         found = Matches.model_validate(answer)
     except ValidationError:
         return
-    facets = extend(READING, Cue(query="What of tea?"), found.matches).facets
+    facets = extend(READING, Cue(text="What of tea?"), found.matches).facets
     assert len(facets.topics) <= MAX_MATCHES
     assert len(facets.periods) <= MAX_MATCHES
     assert all(period.start < period.end for period in facets.periods)

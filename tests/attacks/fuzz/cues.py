@@ -35,7 +35,7 @@ def list_seeds() -> Iterator[bytes]:
 
 def check(data: bytes) -> None:
     text = to_text(data)
-    cue = Cue(query=text)
+    cue = Cue(text=text)
     try:
         check_cue(cue)
     except InvalidInputError:

@@ -146,11 +146,11 @@ class Probe:
         """Make a key that is revoked and one that ends in half an hour; store something, and spend tokens."""
         soon = (datetime.now(UTC) + timedelta(seconds=NOON + HOUR / 2)).isoformat()
         made = [
-            await self._post("/v1/admin/keys", {"name": "probe", "rights": ["read"]} | more)
+            await self._post("/v1/keys", {"name": "probe", "rights": ["read"]} | more)
             for more in ({}, {"expires_at": soon})
         ]
         self._revoked, self._ending = (bearer(each["secret"]) for each in made)
-        await self._http.delete(f"/v1/admin/keys/{made[0]['key']['id']}")
+        await self._http.delete(f"/v1/keys/{made[0]['key']['id']}")
         self._stored = await self._store()
         owner.execute(SPEND)
 
@@ -165,15 +165,12 @@ class Probe:
 
     async def check(self, ledger, *, ended):
         """Look at keys, at a repeated write, at what was spent of the day's tokens, and at what was written last."""
-        codes = [
-            (await self._http.get("/v1/keys/current", headers=each)).status_code
-            for each in (self._revoked, self._ending)
-        ]
+        codes = [(await self._http.get("/v1/key", headers=each)).status_code for each in (self._revoked, self._ending)]
         assert codes == [401, 401 if ended else 200]
         assert await self._store() == self._stored
-        assert (await self._http.get("/v1/admin/costs")).json()["budget"]["used"] == TOKENS
+        assert (await self._http.get("/v1/ledger")).json()["budget"]["used"] == TOKENS
         content, identity = list(ledger.promised.items())[-1]
-        found = [await self._post("/v1/recall", {"agent": f"agent-{number}", "query": content}) for number in range(3)]
+        found = [await self._post("/v1/recall", {"agent": f"agent-{number}", "text": content}) for number in range(3)]
         assert identity in {hit["memory"]["id"] for each in found for hit in each["hits"]}
 
     async def list_page(self, limit, cursor=None):

@@ -38,7 +38,7 @@ class World:
         user, canary = f"user-{self.chance.randrange(USERS)}", f"zq{self.chance.getrandbits(64):016x}"
         mind = await recollect.mind(self.chance.choice(AGENTS), user)
         if self.chance.random() < 0.5:
-            receipt = await mind.remember(f"{canary} is what they like")
+            [receipt] = await mind.remember(f"{canary} is what they like")
             self.known[canary] = (user, lambda: mind.forget([receipt.id]))
         else:
             conversation = mind.conversation(canary[2:8])

@@ -51,8 +51,8 @@ def ask_for_anything(http, number):
     if number % 4 == 1:
         return http.post("/v1/memories", json=SCOPE | {"content": f"while it was locked {number}"})
     if number % 4 == 2:
-        return http.post("/v1/context", json=SCOPE | {"conversation": "c", "query": f"cue {number}", "budget": 100})
-    return http.post("/v1/recall", json=SCOPE | {"query": f"cue {number}"})
+        return http.post("/v1/context", json=SCOPE | {"conversation": "c", "text": f"cue {number}", "budget": 100})
+    return http.post("/v1/recall", json=SCOPE | {"text": f"cue {number}"})
 
 
 @pytest.mark.promise(

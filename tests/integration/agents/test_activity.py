@@ -48,7 +48,7 @@ def test_days_begin_as_they_do_in_a_zone():
 
 
 async def test_by_day_and_kind(mind, owner):
-    await mind.remember_many(["one", "two", NewMemory("three", kind=Kind.THOUGHT)])
+    await mind.remember(["one", "two", NewMemory("three", kind=Kind.THOUGHT)])
     now = datetime.now(UTC)
     today = now.date()
     noon = datetime(now.year, now.month, now.day, 12, tzinfo=UTC)
@@ -70,7 +70,7 @@ async def test_a_zone_moves_what_happened_at_night(mind, owner, monkeypatch):
     await mind.remember("one")
     late = datetime.combine(datetime.now(UTC).date() - timedelta(days=5), datetime.min.time(), UTC) - timedelta(hours=1)
     put(owner, [late])
-    by_zone = {zone: (await mind.overview(days=30, timezone=zone)).activity[0].day for zone in ("UTC", "Asia/Shanghai")}
+    by_zone = {zone: (await mind.overview(days=30, zone=zone)).activity[0].day for zone in ("UTC", "Asia/Shanghai")}
     assert by_zone["UTC"] == late.date()
     assert by_zone["Asia/Shanghai"] == late.date() + timedelta(days=1)
     monkeypatch.setattr(agents, "local_timezone", lambda: "Asia/Shanghai")
@@ -90,22 +90,22 @@ async def test_what_is_deleted_does_not_count_and_other_scopes_do_not(recollect,
 async def test_over_http_and_by_both_clients(recollect, mind):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     await mind.remember("one")
-    here = await mind.overview(days=7, timezone="Asia/Shanghai")
+    here = await mind.overview(days=7, zone="Asia/Shanghai")
     assert here.activity and not (await mind.overview()).activity
     async with http_client(recollect, secret) as http:
         [day] = (await http.get("/v1/overview", params=SCOPE | {"days": 30})).json()["activity"]
         assert (day["kind"], day["memories"]) == ("event", 1) and date.fromisoformat(day["day"])
-        for wrong in ({"days": -1}, {"days": 367}, {"timezone": "Mars"}):
+        for wrong in ({"days": -1}, {"days": 367}, {"zone": "Mars"}):
             assert (await http.get("/v1/overview", params=SCOPE | wrong)).status_code == 422
     with pytest.raises(InvalidInputError):
         await mind.overview(days=-1)
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
-            return client.mind("ada", "li").overview(days=7, timezone="Asia/Shanghai")
+            return client.mind("ada", "li").overview(days=7, zone="Asia/Shanghai")
 
     async with listening(recollect) as url, Client(url, secret) as client:
-        assert await (await client.mind("ada", "li")).overview(days=7, timezone="Asia/Shanghai") == here
+        assert await (await client.mind("ada", "li")).overview(days=7, zone="Asia/Shanghai") == here
         assert await asyncio.to_thread(without_a_loop, url) == here
 
 

@@ -47,13 +47,13 @@ async def test_a_profile_holds_in_all_scopes_of_its_agent_and_in_no_other(recoll
 
 async def test_a_recall_goes_by_the_profile_where_the_cue_says_nothing(recollect):
     mind = await recollect.mind("ada")
-    await mind.remember_many([NewMemory(f"note {number}", importance=1 + number) for number in range(10)])
+    await mind.remember([NewMemory(f"note {number}", importance=1 + number) for number in range(10)])
     by_importance = StreamWeights(recency=0.0, similarity=0.0, importance=1.0)
     await mind.set_profile(Profile(by_importance, limit=2))
     cue = Cue("note 0", channels=("stream",))
-    assert [hit.memory.content for hit in (await mind.recall(**cue.arguments)).hits] == ["note 9", "note 8"]
-    by_similarity = replace(cue, stream_weights=StreamWeights(similarity=1.0, importance=0.0), limit=1)
-    assert [hit.memory.content for hit in (await mind.recall(**by_similarity.arguments)).hits] == ["note 0"]
+    assert [hit.memory.content for hit in (await mind.recall(cue)).hits] == ["note 9", "note 8"]
+    by_similarity = replace(cue, weighing=StreamWeights(similarity=1.0, importance=0.0), limit=1)
+    assert [hit.memory.content for hit in (await mind.recall(by_similarity)).hits] == ["note 0"]
 
 
 async def test_absurd_profiles_are_refused_and_nothing_changes(mind):
@@ -79,20 +79,16 @@ async def test_changing_a_profile_keeps_what_else_is_known_of_the_agent(mind, re
 async def test_an_overview_counts_what_was_written(mind):
     assert await mind.overview() == Overview(0, 0, 0, 0, 0.0, 0, (), Profile(), kinds=dict.fromkeys(Kind, 0))
     triple = Triple("Maria", "drink", "coffee")
-    ids = [
-        each.id
-        for each in await mind.remember_many(
-            [
-                NewMemory("one", importance=3, triple=triple),
-                NewMemory("two", importance=4, triple=triple),
-                NewMemory("three", Kind.THOUGHT, triple=triple),
-                NewMemory("four", Kind.CHAT, triple=triple),
-                NewMemory("five", Kind.FACT),
-                NewMemory("six", importance=1, triple=Triple("bed", "is", "idle")),
-            ],
-            bulk=True,
-        )
-    ]
+    ids = await mind.load(
+        [
+            NewMemory("one", importance=3, triple=triple),
+            NewMemory("two", importance=4, triple=triple),
+            NewMemory("three", Kind.THOUGHT, triple=triple),
+            NewMemory("four", Kind.CHAT, triple=triple),
+            NewMemory("five", Kind.FACT),
+            NewMemory("six", importance=1, triple=Triple("bed", "is", "idle")),
+        ]
+    )
     await mind.set_profile(CHOSEN)
     overview = await mind.overview()
     assert (overview.memories, overview.events, overview.thoughts, overview.chats) == (6, 3, 1, 1)
@@ -108,7 +104,7 @@ async def test_an_overview_counts_what_a_chat_leaves_behind(mind):
     said = [NewMessage(Role.USER, "I moved to Ghent."), NewMessage(Role.ASSISTANT, "Noted.")]
     await mind.conversation("c").append(said)
     await mind.knowledge.add(NewFact("Li", "lives in", "Ghent"))
-    await mind.remember_many([NewMemory("Li moved", Kind.SUMMARY), NewMemory("a trip", topic="travel->Japan")])
+    await mind.remember([NewMemory("Li moved", Kind.SUMMARY), NewMemory("a trip", topic="travel->Japan")])
     found = await mind.overview()
     assert (found.messages, found.facts, found.summaries) == (2, 1, 1)
     assert (found.conversations, found.entities, found.topics, found.items) == (1, 2, 1, 0)
@@ -117,9 +113,7 @@ async def test_an_overview_counts_what_a_chat_leaves_behind(mind):
 
 
 async def test_an_overview_names_the_twenty_strongest_keywords(mind):
-    await mind.remember_many(
-        [NewMemory("x", keywords=(f"word {number}",)) for number in range(30) for _ in range(number + 1)], bulk=True
-    )
+    await mind.load([NewMemory("x", keywords=(f"word {number}",)) for number in range(30) for _ in range(number + 1)])
     strengths = (await mind.overview()).strengths
     assert [each.strength for each in strengths] == list(range(30, 10, -1))
 
@@ -149,7 +143,7 @@ async def test_the_client_reads_and_changes_profiles(remote, mind):
 
 async def test_the_client_sees_the_same_overview_and_associations(remote, mind):
     triple = Triple("Maria", "drink", "coffee")
-    await mind.remember_many([NewMemory("seen", triple=triple), NewMemory("talked", Kind.CHAT, triple=triple)])
+    await mind.remember([NewMemory("seen", triple=triple), NewMemory("talked", Kind.CHAT, triple=triple)])
     assert await remote.overview() == await mind.overview()
     asked = [Triple("maria"), Triple("nobody")]
     assert await remote.associate(asked) == await mind.associate(asked)
@@ -188,11 +182,10 @@ async def test_a_profile_is_sent_flat_and_replaced_whole(http):
     sent = await http.put("/v1/profile", json=chosen)
     shown = (await http.get("/v1/profile", params={"agent": "ada"})).json()
     assert (sent.status_code, sent.json()) == (200, shown)
-    weights = shown["stream_weights"]
-    assert (weights["mode"], weights["gains"], shown["limit"]) == ("original", [1.0, 2.0, 3.0], 4)
+    assert (shown["weighing"]["mode"], shown["weighing"]["gains"], shown["limit"]) == ("original", [1.0, 2.0, 3.0], 4)
     await http.put("/v1/profile", json={"agent": "ada", "decay": 0.9})
     shown = (await http.get("/v1/profile", params={"agent": "ada"})).json()
-    assert (shown["stream_weights"]["mode"], shown["stream_weights"]["decay"], shown["limit"]) == (None, 0.9, None)
+    assert (shown["weighing"]["mode"], shown["weighing"]["decay"], shown["limit"]) == (None, 0.9, None)
 
 
 async def test_profiles_need_a_key_with_the_right(recollect):

@@ -28,7 +28,7 @@ def contents(memories) -> list[str]:
 
 
 async def test_events_and_thoughts_under_any_part_of_the_triple_are_found(mind):
-    await mind.remember_many(
+    await mind.remember(
         [
             event("Maria Lopez", "drink", "coffee"),
             event("Klaus", "read", "book"),
@@ -46,9 +46,9 @@ async def test_events_and_thoughts_under_any_part_of_the_triple_are_found(mind):
 
 
 async def test_more_and_rarer_keywords_come_first_and_then_what_is_newest(mind):
-    await mind.remember_many([event("maria", "see", f"thing {number}") for number in range(8)])
-    await mind.remember_many([event("klaus", "see", "zeppelin"), event("maria", "see", "zeppelin")])
-    await mind.remember_many(event("maria", "see", "the newest"))
+    await mind.remember([event("maria", "see", f"thing {number}") for number in range(8)])
+    await mind.remember([event("klaus", "see", "zeppelin"), event("maria", "see", "zeppelin")])
+    await mind.remember(event("maria", "see", "the newest"))
     [found] = await mind.associate(Triple("maria", "", "zeppelin"), limit=4)
     assert contents(found.events) == [
         "maria see zeppelin",
@@ -59,16 +59,16 @@ async def test_more_and_rarer_keywords_come_first_and_then_what_is_newest(mind):
 
 
 async def test_what_only_idle_memories_have_counts_nothing_but_is_found(mind):
-    await mind.remember_many([event("Bed", "is", "idle"), event("Maria", "make", "Bed"), event("Desk", "is", "idle")])
+    await mind.remember([event("Bed", "is", "idle"), event("Maria", "make", "Bed"), event("Desk", "is", "idle")])
     [found] = await mind.associate(Triple("bed", "is", "idle"))
     assert contents(found.events) == ["Bed is idle", "Maria make Bed", "Desk is idle"]
     assert [memory.idle for memory in found.events] == [True, False, True]
 
 
 async def test_several_triples_are_answered_in_their_order_each_with_its_own_lists(mind, recollect):
-    await mind.remember_many([event("maria", "see", "river"), event("klaus", "read", "book")])
+    await mind.remember([event("maria", "see", "river"), event("klaus", "read", "book")])
     stranger = await recollect.mind("ada", "stranger")
-    await stranger.remember_many(event("maria", "see", "nothing of mine"))
+    await stranger.remember(event("maria", "see", "nothing of mine"))
     asked = [Triple("klaus"), Triple("nobody"), Triple("maria"), Triple("klaus"), Triple()]
     found = await mind.associate(asked)
     assert [each.triple for each in found] == asked
@@ -82,8 +82,8 @@ async def test_several_triples_are_answered_in_their_order_each_with_its_own_lis
 
 
 async def test_the_original_manner_finds_lower_case_only_without_limit_and_newest_first(mind):
-    await mind.remember_many([event("Maria", "see", f"river {number}") for number in range(40)])
-    await mind.remember_many([event("Klaus", "see", "maria")])
+    await mind.remember([event("Maria", "see", f"river {number}") for number in range(40)])
+    await mind.remember([event("Klaus", "see", "maria")])
     [ours] = await mind.associate(Triple("Maria", "see", "x"), limit=1)
     [theirs] = await mind.associate(Triple("Maria", "see", "x"), limit=1, original=True)
     [lower] = await mind.associate(Triple("maria", "see", "x"), limit=1, original=True)
@@ -92,7 +92,7 @@ async def test_the_original_manner_finds_lower_case_only_without_limit_and_newes
 
 
 async def test_nothing_counts_as_accessed(mind, owner):
-    await mind.remember_many(event("maria", "see", "river"))
+    await mind.remember(event("maria", "see", "river"))
     await mind.associate(Triple("maria"))
     counts = [owner.execute(f"select count(*) from {table}").fetchone()[0] for table in ("access_log", "accesses")]
     assert counts == [0, 0]
@@ -100,8 +100,8 @@ async def test_nothing_counts_as_accessed(mind, owner):
 
 async def test_the_last_chat_with_somebody_is_the_newest_one(mind):
     assert await last_chat(mind, "Klaus") is None
-    await mind.remember_many([event("Klaus", "chat with", f"Maria {number}", Kind.CHAT) for number in range(3)])
-    await mind.remember_many(event("Klaus", "chat with", "Isabella"))
+    await mind.remember([event("Klaus", "chat with", f"Maria {number}", Kind.CHAT) for number in range(3)])
+    await mind.remember(event("Klaus", "chat with", "Isabella"))
     found = await last_chat(mind, " KLAUS ")
     assert found is not None
     assert (found.content, found.kind) == ("Klaus chat with Maria 2", Kind.CHAT)
@@ -109,7 +109,7 @@ async def test_the_last_chat_with_somebody_is_the_newest_one(mind):
 
 
 async def test_what_was_forgotten_reminds_of_nothing(mind):
-    [receipt, _] = await mind.remember_many([event("maria", "see", "river"), event("maria", "see", "sea")])
+    [receipt, _] = await mind.remember([event("maria", "see", "river"), event("maria", "see", "sea")])
     await mind.forget([receipt.id])
     [found] = await mind.associate(Triple("maria"))
     assert contents(found.events) == ["maria see sea"]
@@ -165,7 +165,7 @@ async def test_the_ranking_equals_its_pure_twin(mind):
         triple = Triple("x", "is", "idle" if idle else "busy")
         new.append(NewMemory(str(number), kind, triple=triple, keywords=keywords))
         filed.append((number, kind, frozenset(keywords), idle))
-    await mind.remember_many(new)
+    await mind.remember(new)
     asked = [Triple(*chosen.sample(words, 3)) for _ in range(20)]
     for triple, found in zip(asked, await mind.associate(asked, limit=25), strict=True):
         terms = {triple.subject, triple.predicate, triple.object}
@@ -174,9 +174,7 @@ async def test_the_ranking_equals_its_pure_twin(mind):
 
 
 async def test_associating_uses_the_indexes_of_the_key(mind, owner):
-    await mind.remember_many(
-        [event(f"person {number % 500}", "see", f"thing {number}") for number in range(20_000)], bulk=True
-    )
+    await mind.load([event(f"person {number % 500}", "see", f"thing {number}") for number in range(20_000)])
     owner.execute("analyze memory_keywords, keyword_strengths, scopes")
     parameters = {"positions": [0, 0, 1], "keywords": ["person 7", "thing 7", "person 8"], "limit": 30, "newest": False}
     plan = explain(owner, mind, "associate", parameters)
@@ -223,10 +221,7 @@ async def test_associations_equal_those_of_the_original_code(recollect, shared, 
         each for each in read_golden(shared, "golden_keyword_retrieve")["datasets"] if each["dataset"] == name
     )
     mind = await recollect.mind("saved")
-    ids = [
-        each.id
-        for each in await mind.remember_many([from_node(node) for node in read_mind(shared, name).nodes], bulk=True)
-    ]
+    ids = await mind.load([from_node(node) for node in read_mind(shared, name).nodes])
     numbers = {memory_id: f"node_{number}" for number, memory_id in enumerate(ids, start=1)}
     triples = [Triple(*case["spo"]) for case in golden["cases"]]
     fixed = [found for triple in triples for found in await mind.associate(triple, limit=1000)]
@@ -249,6 +244,6 @@ def from_node(node) -> NewMemory:
 
 async def test_what_can_be_filed_can_be_asked_for(mind):
     longest = "the Ville:" + "很" * 490
-    await mind.remember_many([NewMemory("far away", triple=Triple(longest, "is", "open"))])
+    await mind.remember(NewMemory("far away", triple=Triple(longest, "is", "open")))
     [found] = await mind.associate(Triple(longest))
     assert contents(found.events) == ["far away"]

@@ -13,22 +13,20 @@ from recollect.core.recall.weights import default_weights
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Feedback, HitFeedback, Profile, TuningTarget
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, Factors, RecallOptions, Script, StreamWeights
+from recollect.models.recall import Cue, Factors, Script, StreamWeights
 from recollect.models.service import Right
 
-STREAM = Cue("apple", channels=("stream",), record_access=False)
+STREAM = Cue("apple", channels=("stream",), touch=False)
 ROWS = "select recall_id, memory_id, useful, rank, similarity, importance, candidates from feedback"
 
 
 async def fill(mind, count=30):
-    return await mind.remember_many(
-        [NewMemory(f"apple {number}", importance=1 + number % 10) for number in range(count)]
-    )
+    return await mind.remember([NewMemory(f"apple {number}", importance=1 + number % 10) for number in range(count)])
 
 
 async def test_every_mark_is_kept_with_what_the_hit_was_ranked_by(mind, owner):
     await fill(mind)
-    recollection = await mind.recall(**replace(STREAM, limit=5).arguments)
+    recollection = await mind.recall(replace(STREAM, limit=5))
     assert await mind.feedback(recollection, [recollection.hits[2].memory.id]) == 5
     rows = owner.execute(ROWS).fetchall()
     assert len({recall_id for recall_id, *_ in rows}) == 1
@@ -41,7 +39,7 @@ async def test_every_mark_is_kept_with_what_the_hit_was_ranked_by(mind, owner):
 
 async def test_only_the_named_are_marked_where_the_useless_are_named(mind, owner):
     await fill(mind)
-    recollection = await mind.recall(**replace(STREAM, limit=5).arguments)
+    recollection = await mind.recall(replace(STREAM, limit=5))
     first, second, *_ = [hit.memory.id for hit in recollection.hits]
     assert await mind.feedback(recollection, [first], useless=[second]) == 2
     assert await mind.feedback(recollection, [second], useless=[]) == 1
@@ -62,8 +60,8 @@ async def test_the_hits_of_a_usual_recall_are_kept_with_what_each_part_added(min
 
 
 async def test_memories_of_another_scope_or_none_are_refused_and_nothing_is_kept(mind, recollect, owner):
-    mine = await mind.remember("apple")
-    theirs = await (await recollect.mind("ada", "another")).remember("apple")
+    [mine] = await mind.remember("apple")
+    [theirs] = await (await recollect.mind("ada", "another")).remember("apple")
     factors = Factors(0.5, 0.5, 0.5, 1)
     for strange in (theirs.id, uuid4()):
         marks = (HitFeedback(mine.id, True, factors), HitFeedback(strange, False, factors))
@@ -75,7 +73,7 @@ async def test_memories_of_another_scope_or_none_are_refused_and_nothing_is_kept
 
 
 async def test_the_same_recall_marked_again_changes_its_marks_and_counts_once(mind, owner):
-    receipt = await mind.remember("apple")
+    [receipt] = await mind.remember("apple")
     mark = HitFeedback(receipt.id, True, Factors(0.5, 0.5, 0.5, 1))
     feedback = Feedback((mark,), 10, UUID(int=7))
     assert await mind.feedback(feedback) == 1
@@ -85,7 +83,7 @@ async def test_the_same_recall_marked_again_changes_its_marks_and_counts_once(mi
 
 async def test_what_was_said_of_a_forgotten_memory_is_forgotten(mind, owner):
     receipts = await fill(mind, 3)
-    recollection = await mind.recall(**STREAM.arguments)
+    recollection = await mind.recall(STREAM)
     await mind.feedback(recollection, [receipts[0].id])
     await mind.forget([receipts[0].id, receipts[1].id])
     assert owner.execute("select memory_id from feedback").fetchall() == [(receipts[2].id,)]
@@ -97,7 +95,7 @@ async def test_the_client_marks_hits_and_a_repeated_request_counts_once(recollec
     client._transport._http = http
     remote = await client.mind("ada", "li")
     await fill(remote)
-    recollection = await remote.recall(**replace(STREAM, limit=4).arguments)
+    recollection = await remote.recall(replace(STREAM, limit=4))
     assert await remote.feedback(recollection, [recollection.hits[0].memory.id]) == 4
     factors = recollection.hits[0].channels["stream"].factors
     marks = (HitFeedback(recollection.hits[0].memory.id, False, factors),)
@@ -107,7 +105,7 @@ async def test_the_client_marks_hits_and_a_repeated_request_counts_once(recollec
 
 
 async def test_http_refuses_marks_that_no_recall_can_have_led_to(http, recollect, mind):
-    receipt = await mind.remember("apple")
+    [receipt] = await mind.remember("apple")
     mark = {"memory_id": str(receipt.id), "useful": True, "recency": 1, "similarity": 1, "importance": 1, "rank": 1}
     body = {"agent": "ada", "user": "li", "marks": [mark], "candidates": 10}
     assert (await http.post("/v1/feedback", json=body)).json() == {"marked": 1}
@@ -129,7 +127,7 @@ async def test_http_refuses_marks_that_no_recall_can_have_led_to(http, recollect
 async def mark_by_importance(mind, recalls):
     """Recall again and again, and call useful what is important."""
     for number in range(recalls):
-        recollection = await mind.recall(**replace(STREAM, query=f"apple {number}", limit=20).arguments)
+        recollection = await mind.recall(replace(STREAM, text=f"apple {number}", limit=20))
         ordered = sorted(recollection.hits, key=lambda hit: hit.memory.importance, reverse=True)
         await mind.feedback(recollection, [hit.memory.id for hit in ordered[:6]])
 
@@ -152,19 +150,16 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
     assert not tuning.applied
     before, after = tuning.held_out
     assert after.accuracy > before.accuracy + 0.1
-    assert (await minds[1].profile()).stream_weights == StreamWeights(recency=4.0, similarity=2.0, importance=0.1)
+    assert (await minds[1].profile()).weighing == StreamWeights(recency=4.0, similarity=2.0, importance=0.1)
 
     [applied] = await tune(recollect, apply=True)
     assert applied == replace(tuning, applied=True)
     profile = await minds[1].profile()
     assert profile == Profile(StreamWeights(**tuning.after), limit=8)
-    assert profile.stream_weights.importance > 10 * 0.1
-    asked = replace(STREAM, query="apple 44", limit=6)
+    assert profile.weighing.importance > 10 * 0.1
+    asked = replace(STREAM, text="apple 44", limit=6)
     learned, given = [
-        [
-            hit.memory.importance
-            for hit in (await minds[1].recall(**replace(asked, stream_weights=weighing).arguments)).hits
-        ]
+        [hit.memory.importance for hit in (await minds[1].recall(replace(asked, weighing=weighing))).hits]
         for weighing in (StreamWeights(), StreamWeights(**tuning.before))
     ]
     assert sum(learned) > sum(given) + 5
@@ -175,7 +170,7 @@ async def test_feedback_in_all_scopes_of_an_agent_teaches_its_weights(recollect)
 async def test_weights_that_do_no_better_are_not_applied(recollect, mind):
     await fill(mind)
     for number in range(12):
-        recollection = await mind.recall(**replace(STREAM, query=f"apple {number}", limit=10).arguments)
+        recollection = await mind.recall(replace(STREAM, text=f"apple {number}", limit=10))
         # The usual weights are right already: what ranks first is what is useful.
         await mind.feedback(recollection, [hit.memory.id for hit in recollection.hits[:3]])
     [tuning] = await tune(recollect, apply=True)
@@ -185,16 +180,16 @@ async def test_weights_that_do_no_better_are_not_applied(recollect, mind):
 
 
 async def test_thoughts_and_events_alike_can_be_marked(mind):
-    event = await mind.remember("apple")
-    await mind.remember_many([NewMemory("apple again", Kind.THOUGHT, evidence=(event.id,))])
-    recollection = await mind.recall(**STREAM.arguments)
+    [event] = await mind.remember("apple")
+    await mind.remember(NewMemory("apple again", Kind.THOUGHT, evidence=(event.id,)))
+    recollection = await mind.recall(STREAM)
     assert await mind.feedback(recollection, []) == 2
 
 
 async def test_feedback_on_usual_recalls_teaches_all_weights_of_the_agent(recollect, mind):
     await fill(mind, 60)
     for number in range(24):
-        recollection = await mind.recall(f"apple {number}", limit=20, options=RecallOptions(record_access=False))
+        recollection = await mind.recall(Cue(f"apple {number}", limit=20, touch=False))
         ordered = sorted(recollection.hits, key=lambda hit: hit.memory.importance, reverse=True)
         await mind.feedback(recollection, [hit.memory.id for hit in ordered[:6]])
     [tuning] = await tune(recollect, apply=True)
@@ -204,7 +199,7 @@ async def test_feedback_on_usual_recalls_teaches_all_weights_of_the_agent(recoll
     assert profile.weights == tuning.after
     assert profile.weights["importance"] > 2 * default_weights(Script.WORDS)["importance"]
     usual, learned = [
-        sum(hit.memory.importance for hit in (await mind.recall(**cue.arguments)).hits)
+        sum(hit.memory.importance for hit in (await mind.recall(cue)).hits)
         for cue in (Cue("apple 3", weights=default_weights(Script.WORDS)), Cue("apple 3"))
     ]
     assert learned > usual

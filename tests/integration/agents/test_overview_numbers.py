@@ -14,9 +14,9 @@ LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 async def test_the_overview_counts_every_kind_and_what_is_out_of_recall(mind, http):
-    await mind.remember_many([NewMemory("an event"), NewMemory("a chat", kind=Kind.CHAT)])
-    await mind.remember_many([NewMemory("a thought", kind=Kind.THOUGHT), NewMemory("a summary", kind=Kind.SUMMARY)])
-    await mind.remember("gone", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021))
+    await mind.remember([NewMemory("an event"), NewMemory("a chat", kind=Kind.CHAT)])
+    await mind.remember([NewMemory("a thought", kind=Kind.THOUGHT), NewMemory("a summary", kind=Kind.SUMMARY)])
+    await mind.remember(NewMemory("gone", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021)))
     await mind.knowledge.add(NewFact("Ann", "likes", "tea"))
     await mind.conversation("kept").append("hello")
     await mind.conversation("archived").append(["one", "two"])
@@ -37,7 +37,7 @@ async def test_an_empty_scope_has_none_of_any_kind(recollect):
 
 async def test_a_topic_has_the_mean_activation_and_the_newest_time_of_what_is_filed_there(mind, http):
     moments = [LONG_AGO.replace(month=month) for month in (3, 9, 5)]
-    receipts = await mind.remember_many([NewMemory(f"trip {moment:%B}", occurred_at=moment) for moment in moments])
+    receipts = await mind.remember([NewMemory(f"trip {moment:%B}", occurred_at=moment) for moment in moments])
     reaches = [LinkStrength(activation=value) for value in (0.2, 0.4, 0.9)]
     await mind.topics.link(
         "travel->Japan", [NewTopicLink(each.id, reach) for each, reach in zip(receipts, reaches, strict=True)]

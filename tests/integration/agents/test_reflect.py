@@ -17,7 +17,7 @@ from recollect.errors import ChatModelError, ForbiddenError, InvalidInputError, 
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import NOTHING_NEW, NOTHING_THERE, Reflection, ReflectionProgress
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import JobState, Right
 from recollect.settings import Settings
 from recollect.store.agents import reflections
@@ -70,7 +70,7 @@ async def thinking(addresses, embedder, chat):
 @pytest.fixture
 async def ann(thinking):
     mind = await thinking.mind("ada", "ann")
-    await mind.remember_many([f"Ann waters plant number {number}" for number in range(8)])
+    await mind.remember([f"Ann waters plant number {number}" for number in range(8)])
     return mind
 
 
@@ -113,8 +113,8 @@ async def test_evidence_is_what_the_prompt_showed_under_the_number(ann, chat):
 
 async def test_depth_grows_when_thoughts_are_reflected_upon(thinking, chat):
     mind = await thinking.mind("ada")
-    event = await mind.remember("Ann waters the plants")
-    await mind.remember_many([NewMemory("Ann is a gardener", Kind.THOUGHT, evidence=(event.id,))])
+    [event] = await mind.remember("Ann waters the plants")
+    await mind.remember(NewMemory("Ann is a gardener", Kind.THOUGHT, evidence=(event.id,)))
     await mind.reflect()
     [first, *_] = [thought for thought in await thoughts_of(mind) if "gardener," in thought.content]
     assert len(first.evidence) == 2
@@ -171,7 +171,7 @@ async def test_it_begins_with_as_many_memories_as_events_have_gathered(ann, chat
     await ann.reflect()
     assert len(notes_of(chat.prompts[0])) == 8
     assert (await ann.overview()).unreflected_memories == 0
-    await ann.remember_many(["Bob mends the fence", "Bob paints the fence"])
+    await ann.remember(["Bob mends the fence", "Bob paints the fence"])
     await ann.reflect()
     assert len(notes_of(chat.prompts[4])) == 2
 
@@ -188,7 +188,7 @@ async def test_what_happens_while_it_thinks_goes_on_counting(ann, chat):
     chat.ask = dawdle
     reflecting = asyncio.create_task(ann.reflect())
     await started.wait()
-    await ann.remember("a late event", importance=3)
+    await ann.remember(NewMemory("a late event", importance=3))
     go_on.set()
     await reflecting
     overview = await ann.overview()
@@ -204,7 +204,7 @@ async def test_prompts_stay_within_what_the_model_can_take(ann, chat):
 async def test_the_newest_are_those_accessed_last_without_idle_ones_and_chats(thinking):
     mind = await thinking.mind("ada")
     at = [NOW + timedelta(hours=hour) for hour in range(6)]
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory("the oldest", occurred_at=at[0]),
             NewMemory("the oven is idle", triple=Triple("oven", "is", "idle"), occurred_at=at[4]),
@@ -215,7 +215,7 @@ async def test_the_newest_are_those_accessed_last_without_idle_ones_and_chats(th
     )
     newest = await reflections.fetch_newest(thinking.parts.database, mind.access.scope, 2)
     assert [memory.content for memory in newest] == ["the newest", "in between"]
-    await mind.recall("the oldest", limit=1, options=RecallOptions(channels=("stream",), now=at[5]))
+    await mind.recall(Cue("the oldest", limit=1, channels=("stream",), now=at[5]))
     newest = await reflections.fetch_newest(thinking.parts.database, mind.access.scope, 2)
     assert [memory.content for memory in newest] == ["the oldest", "the newest"]
     await mind.forget([newest[0].id])
@@ -236,7 +236,7 @@ async def test_the_newest_are_found_whatever_is_folded_and_what_is_not(thinking,
         )
         for number in range(60)
     ]
-    ids = [each.id for each in await mind.remember_many(new, bulk=True)]
+    ids = await mind.load(new)
     accessed = {identity: memory.occurred_at for identity, memory in zip(ids, new, strict=True)}
     for table in ("accesses", "access_log"):
         for number in chance.sample([place for place in range(60) if new[place].triple.object != "idle"], 15):
@@ -256,10 +256,7 @@ async def test_the_newest_are_found_whatever_is_folded_and_what_is_not(thinking,
 
 async def test_finding_the_newest_reads_indexes_alone_however_large_the_scope(thinking, owner):
     mind = await thinking.mind("ada")
-    ids = [
-        each.id
-        for each in await mind.remember_many([NewMemory(f"memory {number}") for number in range(5_000)], bulk=True)
-    ]
+    ids = await mind.load([NewMemory(f"memory {number}") for number in range(5_000)])
     for identity in ids[:2_000]:
         owner.execute(ACCESS["accesses"], [NOW, identity, "event", "ada"])
     for identity in ids[-40:]:
@@ -297,7 +294,7 @@ async def test_an_embedder_that_is_away_costs_no_call(ann, chat, embedder):
 async def test_where_no_embedder_will_ever_be_words_must_do(addresses, chat):
     async with connected(Settings(embedder="none"), addresses, None, chat) as recollect:
         mind = await recollect.mind("ada")
-        await mind.remember_many(["Ann waters the plants", "Ann grows beans", NewMemory("Ann waters", Kind.CHAT)])
+        await mind.remember(["Ann waters the plants", "Ann grows beans", NewMemory("Ann waters", Kind.CHAT)])
         assert len((await mind.reflect()).thoughts) > 0
         kinds = {(await mind.get(source)).kind for thought in await thoughts_of(mind) for source in thought.evidence}
         assert Kind.EVENT in kinds
@@ -317,9 +314,9 @@ async def test_it_needs_a_chat_model_and_the_right_to_write(recollect, thinking)
 
 async def test_enough_importance_sets_a_reflection_off(thinking, chat, owner):
     mind = await thinking.mind("ada", "ann")
-    await mind.remember_many([NewMemory(f"event {number}", importance=10) for number in range(14)])
+    await mind.remember([NewMemory(f"event {number}", importance=10) for number in range(14)])
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'reflect'").fetchone() == (0,)
-    await mind.remember("event 14", importance=10)
+    await mind.remember(NewMemory("event 14", importance=10))
     await work_off(thinking, owner)
     thoughts = await thoughts_of(mind)
     assert len(notes_of(chat.prompts[0])) == 15
@@ -361,7 +358,7 @@ async def test_a_job_that_is_run_again_asks_and_writes_nothing_again(ann, thinki
 
 async def test_a_reflection_that_found_nothing_to_think_about_has_succeeded_all_the_same(thinking, chat, owner):
     mind = await thinking.mind("ada", "ann")
-    await mind.forget([(await mind.remember_many(["Hello."]))[0].id])
+    await mind.forget([(await mind.remember(["Hello."]))[0].id])
     job_id = await mind.reflect_later()
     assert (await mind.reflection(job_id)).state is JobState.WAITING
     await work_off(thinking, owner)
@@ -480,7 +477,7 @@ async def test_other_scripts_than_the_embedders_are_reflected_upon_by_words(addr
     embedder.reads = lambda text: False
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada")
-        await mind.remember_many(["安在浇花", "安种了豆子"])
+        await mind.remember(["安在浇花", "安种了豆子"])
         chat.script = lambda prompt, answer: (
             Questions(questions=["安在种什么？"]) if answer is Questions else think(prompt, answer)
         )
@@ -501,7 +498,7 @@ async def test_the_same_thought_is_written_once(addresses, embedder):
 
     async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(repeat)) as running:
         mind = await running.mind("ada", "twice")
-        await mind.remember_many([f"Ann waters plant number {number}" for number in range(8)])
+        await mind.remember([f"Ann waters plant number {number}" for number in range(8)])
         first = await mind.reflect()
         assert (len(first.thoughts), first.reason) == (1, "")
         await mind.remember("Ann waters plant number 9")

@@ -49,8 +49,8 @@ class Lived:
 
     async def live(self):
         self.mind = await self.recollect.mind("ada", "mo")
-        await self.mind.remember_many(KEPT)
-        self.memory = await self.mind.remember(f"{ERASED} by id")
+        await self.mind.remember(KEPT)
+        [self.memory] = await self.mind.remember(f"{ERASED} by id")
         self.conversation = self.mind.conversation("dinner")
         await self.conversation.append([NewMessage(Role.USER, f"{ERASED} in a conversation")])
         for agent in ("ada", "bea"):

@@ -56,12 +56,12 @@ async def say(mind, name):
 
 
 async def test_every_way_of_erasing_is_logged_by_ids_alone(recollect, mind, folder, owner):
-    [source] = await mind.remember_many(WORDS)
-    [derived] = await mind.remember_many([NewMemory("of it", Kind.THOUGHT, evidence=(source.id,))])
+    [source] = await mind.remember(WORDS)
+    [derived] = await mind.remember(NewMemory("of it", Kind.THOUGHT, evidence=(source.id,)))
     await mind.forget([source.id])
     await mind.forget([uuid4()])
     await mind.forget(filter=Filter(kinds=(Kind.EVENT,)), dry_run=True)
-    [other] = await mind.remember_many(WORDS)
+    [other] = await mind.remember(WORDS)
     await mind.forget(filter=Filter(kinds=(Kind.EVENT,)))
     conversation, _ = await say(mind, "dinner")
     await conversation.purge(dry_run=True)
@@ -70,7 +70,7 @@ async def test_every_way_of_erasing_is_logged_by_ids_alone(recollect, mind, fold
     await old.delete()
     owner.execute("update conversations set changed_at = now() - interval '90 days'")
     assert len(await recollect.operator.retain()) == 1
-    await (await recollect.mind("bea", "Li Example")).remember_many(WORDS)
+    await (await recollect.mind("bea", "Li Example")).remember(WORDS)
     caller = await recollect.operator.act_for("default")
     erased = await recollect.operator.erasures.forget_user(caller, "Li Example")
     found = lines(folder)
@@ -94,7 +94,7 @@ async def test_without_a_setting_only_the_embedded_server_logs(addresses, embedd
 
 
 async def test_what_cannot_be_logged_is_not_erased(recollect, mind, folder, owner):
-    [kept] = await mind.remember_many(WORDS)
+    [kept] = await mind.remember(WORDS)
     conversation, _ = await say(mind, "dinner")
     folder.write_text("no folder")
     caller = await recollect.operator.act_for("default")
@@ -115,7 +115,7 @@ async def test_what_cannot_be_logged_is_not_erased(recollect, mind, folder, owne
 
 
 async def test_no_backup_reads_the_log_between_an_entry_and_its_effect(recollect, mind, owner):
-    [kept] = await mind.remember_many(WORDS)
+    [kept] = await mind.remember(WORDS)
     log, written, go_on = recollect.parts.database.erasures, asyncio.Event(), asyncio.Event()
     append = log.append
 

@@ -35,7 +35,7 @@ async def test_a_restore_reads_the_log_in_a_bucket(object_server):
         async with open_recollect(settings, work=False) as recollect:
             mind = await recollect.mind("ada", "li")
             await mind.remember("kept")
-            receipts = [(await mind.remember(f"erased {number}")) for number in range(3)]
+            receipts = [(await mind.remember(f"erased {number}"))[0] for number in range(3)]
             await mind.forget([receipts[0].id])
             made = await make_backup(settings, folder / "backups")
             for receipt in receipts[1:]:
@@ -51,7 +51,7 @@ async def test_nothing_is_erased_while_the_bucket_is_gone(object_server):
         settings = settings_in(folder, object_server, "gone")
         async with open_recollect(settings, work=False) as recollect:
             mind = await recollect.mind("ada", "li")
-            receipt = await mind.remember("kept")
+            [receipt] = await mind.remember("kept")
             object_server.stop()
             try:
                 with pytest.raises(ErasureLogError, match="Nothing was erased"):

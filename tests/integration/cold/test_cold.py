@@ -16,7 +16,7 @@ from recollect.errors import ColdStorageError, SetupError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.imports import ExportRequest
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import ScopeOrder, ScopeQuery
 from recollect.store.cold import tiers
 from recollect.store.cold.storage import ObjectStorage, build_storage
@@ -43,7 +43,7 @@ async def recollect(addresses, embedder, script, folder):
 
 async def filled(recollect, agent="ada", user="li", texts=("Li likes green tea.", "Li walks by the harbour.")):
     mind = await recollect.mind(agent, user)
-    await mind.remember_many([NewMemory(text) for text in texts])
+    await mind.remember([NewMemory(text) for text in texts])
     return mind
 
 
@@ -60,7 +60,7 @@ async def test_a_scope_with_everything_goes_out_and_comes_back_the_same(recollec
     assert rows_of(owner, scope_id).keys() <= STAYS
     assert await export(recollect, agent="ada", user="li") == first, "a cold scope is exported from its object"
     assert tier_of(owner) == "cold", "an export leaves it where it is"
-    found = await mind.recall("tea", options=RecallOptions(record_access=False))
+    found = await mind.recall(Cue("tea", touch=False))
     assert found.hits and tier_of(owner) == "hot"
     assert await export(recollect, agent="ada", user="li") == first
     # What recalls touched is added up on the way.
@@ -79,10 +79,10 @@ async def test_any_scope_comes_back_the_same(recollect, script, owner, steps):
     await Life(mind, script).live([("remember", 1, "tea"), *steps])
     owner.execute("delete from procrastinate_jobs")
     first = await export(recollect, agent=agent, user="li")
-    cue = Cue("tea of Ann", record_access=False)
-    before = await mind.recall(**cue.arguments)
+    cue = Cue("tea of Ann", touch=False)
+    before = await mind.recall(cue)
     assert (await send_out(recollect, agent)).moved == 1
-    after = await mind.recall(**cue.arguments)
+    after = await mind.recall(cue)
     assert [(hit.memory.id, hit.score) for hit in after.hits] == [(hit.memory.id, hit.score) for hit in before.hits]
     assert await export(recollect, agent=agent, user="li") == first
 
@@ -95,9 +95,9 @@ async def test_counts_and_lists_know_a_cold_scope_and_leave_it_there(recollect, 
         for order in ScopeOrder:
             page = await recollect.tenant.scopes(caller, ScopeQuery(order=order))
             assert listed.setdefault(order, page) == page
-        assert (await http.get("/v1/admin/status")).status_code == 200
-        assert (await http.get("/v1/admin/jobs")).status_code == 200
-        assert (await http.get("/v1/admin/receipts")).status_code == 200
+        assert (await http.get("/v1/status")).status_code == 200
+        assert (await http.get("/v1/jobs")).status_code == 200
+        assert (await http.get("/v1/receipts")).status_code == 200
         await send_out(recollect)
     assert [each.memories for each in listed[ScopeOrder.NAME].scopes] == [2]
     assert tier_of(owner) == "cold"
@@ -110,7 +110,7 @@ async def test_a_write_goes_on_where_the_scope_was(recollect, owner):
     log = owner.execute("select number, operation, ids from changes order by number").fetchall()
     number = owner.execute("select change_number from scopes").fetchone()[0]
     await send_out(recollect)
-    made = await mind.remember("Li has a cat.")
+    [made] = await mind.remember("Li has a cat.")
     after = owner.execute("select number, operation, ids from changes order by number").fetchall()
     assert after[: len(log)] == log, "what moves is not logged"
     assert [row[0] for row in after] == [*range(1, len(after) + 1)] and len(after) > number
@@ -123,7 +123,7 @@ async def test_over_http_a_call_finds_its_scope_as_it_was(recollect, owner):
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
         await send_out(recollect)
-        asked = {"agent": "ada", "user": "li", "query": "green tea"}
+        asked = {"agent": "ada", "user": "li", "text": "green tea"}
         answer = await http.post("/v1/recall", json=asked)
         assert answer.status_code == 200
         assert "Li likes green tea." in [hit["memory"]["content"] for hit in answer.json()["hits"]]
@@ -137,7 +137,7 @@ async def test_who_is_bound_elsewhere_brings_nothing_back(recollect, owner):
     caller = await recollect.operator.act_for("other")
     _, secret = await recollect.create_key(caller, "test", ("read", "write"), 50)
     async with http_client(recollect, secret) as http:
-        answer = await http.post("/v1/recall", json={"agent": "ada", "user": "li", "query": "tea"})
+        answer = await http.post("/v1/recall", json={"agent": "ada", "user": "li", "text": "tea"})
         assert answer.json()["hits"] == []
     assert tier_of(owner) == "cold"
 
@@ -257,7 +257,7 @@ async def test_a_call_whose_time_is_over_is_told_to_come_again(recollect, owner,
     recollect.restorer.deadline_seconds = 0.2
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
-        asked = {"agent": "ada", "user": "li", "query": "green tea"}
+        asked = {"agent": "ada", "user": "li", "text": "green tea"}
         answer = await http.post("/v1/recall", json=asked)
         assert (answer.status_code, answer.json()["code"]) == (503, "waking")
         assert int(answer.headers["Retry-After"]) >= 1
@@ -280,7 +280,7 @@ async def test_a_process_without_the_storage_leaves_it_to_one_that_has_it(recoll
             await other.operator.exports.write_export_file(caller, ExportRequest(agent="ada", user="li"), io.BytesIO())
         _, secret = await new_key(other)
         async with http_client(other, secret) as http:
-            answer = await http.post("/v1/recall", json={"agent": "ada", "user": "li", "query": "green tea"})
+            answer = await http.post("/v1/recall", json={"agent": "ada", "user": "li", "text": "green tea"})
         assert answer.json()["code"] == "setup" and "Retry-After" not in answer.headers
         assert "RECOLLECT_COLD__URL" in answer.json()["detail"]
     await recollect.work(until_empty=True)
@@ -345,7 +345,7 @@ async def test_followers_go_on_after_a_return(recollect, owner):
     began = await anext(following)
     await send_out(recollect)
     assert tier_of(owner) == "cold"
-    made = await mind.remember("Li has a cat.")
+    [made] = await mind.remember("Li has a cat.")
     change = await asyncio.wait_for(anext(following), 20)
     assert (change.number, change.operation, change.ids) == (began.number + 1, "stored", (made.id,))
     await following.aclose()
@@ -358,7 +358,7 @@ async def test_a_scope_that_is_cold_does_not_stop_others(recollect, owner):
     await send_out(recollect, user="bo")
     mind = await recollect.mind("ada", "li")
     assert len((await mind.list()).memories) == 2
-    await mind.remember("A thought.", kind=Kind.THOUGHT)
+    await mind.remember(NewMemory("A thought.", Kind.THOUGHT))
     assert owner.execute("select \"user\" from scopes where tier = 'cold'").fetchall() == [("bo",)]
 
 

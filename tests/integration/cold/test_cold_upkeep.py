@@ -13,7 +13,7 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import NewMemory, Role
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.store.cold import tiers
 from recollect.store.knowledge import facts
 from recollect.store.service import maintenance
@@ -36,7 +36,7 @@ async def recollect(addresses, embedder, folder):
 
 async def filled(recollect, agent="ada", user="li", **more):
     mind = await recollect.mind(agent, user)
-    await mind.remember_many([NewMemory("Li likes green tea.", **more)])
+    await mind.remember(NewMemory("Li likes green tea.", **more))
     return mind
 
 
@@ -62,7 +62,7 @@ async def test_a_scope_that_nobody_touched_leaves_on_the_second_day(recollect, o
 async def test_whoever_reads_a_scope_keeps_it(recollect, owner):
     recalled, looked_at = await filled(recollect, "recalled"), await filled(recollect, "looked-at")
     owner.execute(LONG_AGO)
-    await recalled.recall("tea")
+    await recalled.recall(Cue("tea"))
     await recollect.work(until_empty=True)
     await a_day_passes(recollect, owner)
     assert (tier_of(owner, "recalled"), tier_of(owner, "looked-at")) == ("hot", "leaving")
@@ -82,7 +82,7 @@ async def test_without_a_rule_nothing_leaves(recollect, owner):
 
 
 async def expire(mind):
-    await mind.remember("Li travels.", expires_at=datetime.now(UTC) + timedelta(hours=1))
+    await mind.remember(NewMemory("Li travels.", expires_at=datetime.now(UTC) + timedelta(hours=1)))
     return "update cold_objects set expires_at = expires_at - interval '2 hours'"
 
 
@@ -93,7 +93,7 @@ async def delete_a_conversation(mind):
 
 
 async def keep_a_recall(mind):
-    await mind.recall("tea", options=RecallOptions(save=True))
+    await mind.recall(Cue("tea", keep=True))
     return "update cold_objects set recalled_at = recalled_at - interval '31 days'"
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from recollect.errors import ColdStorageError
 from recollect.models.memories import NewMemory
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from support.engines.mirrored import follow, held_ids, search_settings
 from support.imports.whole_scopes import EVERYTHING, Life
 from support.memories.cold_scopes import chilly, export, objects_in, send_out, tier_of
@@ -28,7 +28,7 @@ async def recollect(addresses, embedder, script, object_server):
 
 async def filled(recollect, user="li", count=5):
     mind = await recollect.mind("ada", user)
-    await mind.remember_many([NewMemory(f"{user} likes tea number {number}.") for number in range(count)])
+    await mind.remember([NewMemory(f"{user} likes tea number {number}.") for number in range(count)])
     return mind
 
 
@@ -42,7 +42,7 @@ async def test_a_scope_with_everything_goes_out_and_comes_back_the_same(recollec
     assert moved.moved == 1
     assert [path.stat().st_size for path in objects_in(object_server.place)] == [moved.bytes]
     assert await export(recollect, agent="ada", user="li") == first
-    assert (await mind.recall("tea", options=RecallOptions(record_access=False))).hits and tier_of(owner) == "hot"
+    assert (await mind.recall(Cue("tea", touch=False))).hits and tier_of(owner) == "hot"
     assert await export(recollect, agent="ada", user="li") == first
     assert objects_in(object_server.place) == []
 
@@ -51,7 +51,7 @@ async def test_a_large_scope_is_sent_in_parts(recollect, owner, object_server):
     mind = await recollect.mind("ada", "li")
     texts = [base64.b64encode(os.urandom(6_000)).decode() for _ in range(1_500)]
     for start in range(0, len(texts), 250):
-        await mind.remember_many([NewMemory(text) for text in texts[start : start + 250]], bulk=True)
+        await mind.load([NewMemory(text) for text in texts[start : start + 250]])
     owner.execute("delete from procrastinate_jobs")
     first = await export(recollect, agent="ada", user="li")
     moved = await send_out(recollect)

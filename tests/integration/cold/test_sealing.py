@@ -9,6 +9,7 @@ import os
 import pytest
 
 from recollect.errors import ColdStorageError
+from recollect.models.memories import NewMemory
 from recollect.store.cold.sealing import MAGIC, PIECE, SealedWriter, SealingKey, open_sealed
 from support.memories.cold_scopes import chilly, objects_in, send_out, tier_of
 
@@ -70,7 +71,7 @@ def test_nothing_can_be_changed_moved_or_left_out():
 
 async def filled(recollect, tenant="default"):
     mind = await recollect.mind("ada", "li", tenant=tenant)
-    await mind.remember(SECRET)
+    await mind.remember(NewMemory(SECRET))
     return mind
 
 

@@ -103,11 +103,11 @@ def test_a_message_travels_whole(parent):
 def test_a_window_travels_whole():
     assert all(getattr(WINDOW, field.name) != field.default for field in fields(HistoryOptions))
     for window in (WINDOW, HistoryOptions()):
-        scope = {"agent": "a"}
+        scope = {"agent": "a", "conversation": "c"}
         assert build(HistoryOptions, HistoryBody.model_validate(scope | flatten(window))) == window
         unbound = {name: value for name, value in flatten(window).items() if name != "max_tokens"}
         bound = build(HistoryOptions, ContextBody.model_validate(scope | unbound))
-        # A prompt has one moment, and its filter says which.
+        # A prompt has one moment, and its cue says which.
         assert replace(bound, max_tokens=window.max_tokens, as_of=window.as_of, at=window.at) == window
 
 
@@ -148,7 +148,7 @@ async def test_the_client_answers_as_the_mind_does(minds):
 
 async def test_a_context_is_the_same_from_here_and_there(minds):
     there, here = (mind.conversation("c-1") for mind in minds)
-    await minds[1].remember_many([f"Li saw cat number {number}" for number in range(9)])
+    await minds[1].remember([f"Li saw cat number {number}" for number in range(9)])
     said = await there.append([user("Which cats do you know?"), assistant("Several.")])
     await there.append([user("And dogs?"), assistant("None.")])
     for cue, budget, more in (
@@ -161,10 +161,8 @@ async def test_a_context_is_the_same_from_here_and_there(minds):
         ),
         ("cat", 60, {"window": HistoryOptions(**NAMED, oversized=OversizedTurn.CUT, tokenizer="cl100k_base")}),
     ):
-        quiet = replace(Cue(cue) if isinstance(cue, str) else cue, record_access=False)
-        assert await there.context(budget=budget, **quiet.arguments, **more) == await here.context(
-            budget=budget, **quiet.arguments, **more
-        )
+        quiet = replace(Cue(cue) if isinstance(cue, str) else cue, touch=False)
+        assert await there.context(quiet, budget, **more) == await here.context(quiet, budget, **more)
     assert (await there.context("cat")).hits[0].memory.content.startswith("Li saw cat")
 
 

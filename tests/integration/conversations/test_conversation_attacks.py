@@ -21,9 +21,8 @@ from recollect.models.conversations import (
     NewMessage,
     OversizedTurn,
 )
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, Memory, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Factors, Hit, RecallOptions, RecallResult
+from recollect.models.recall import Cue, Factors, Hit, RecallResult
 from recollect.store.conversations.conversations import Read
 from recollect.verbs.conversations import lifecycle as verb
 from recollect.verbs.conversations import prompt
@@ -49,8 +48,8 @@ async def deleted(mind, monkeypatch):
     said = await conversation.append([user("secretword one"), assistant("secretword two")])
     kept = NewMemory("old chat", Kind.CHAT, triple=Triple("ada", "chat with", "bob"), keywords=("bob",))
     plain = NewMemory("plain", keywords=("plain",))
-    receipts = await mind.remember_many([kept, plain])
-    made = await mind.remember_many(
+    receipts = await mind.remember([kept, plain])
+    made = await mind.remember(
         [
             NewMemory(f"secretword {kind}", kind, evidence=(said[0].id,), keywords=keywords, triple=triple)
             for kind, keywords, triple in (
@@ -71,9 +70,7 @@ async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, synced)
     if synced:
         await recollect.work(until_empty=True)
     for channels in (("text",), ("vector",), ("stream",), ("text", "vector", "stream")):
-        found = await mind.recall(
-            "secretword", filter=Filter(kinds=tuple(Kind)), options=RecallOptions(channels=channels)
-        )
+        found = await mind.recall(Cue("secretword", channels=channels, kinds=tuple(Kind)))
         assert {hit.memory.id for hit in found.hits} <= set(shown)
     for triple in (Triple("ada", "is", "secretword"), Triple("x", "y", "secretkey")):
         [reminded] = await mind.associate(triple)
@@ -82,7 +79,7 @@ async def test_no_way_leads_to_what_is_deleted(recollect, mind, deleted, synced)
         with pytest.raises(NotFoundError):
             await mind.get(identity)
         with pytest.raises(InvalidInputError):
-            await mind.remember_many([NewMemory("x", Kind.THOUGHT, evidence=(identity,))])
+            await mind.remember(NewMemory("x", Kind.THOUGHT, evidence=(identity,)))
     assert {memory.id for memory in (await mind.list()).memories} == set(shown)
     made = await mind.conversation("new").context("secretword or what?", 500)
     assert "secretword" not in made.block

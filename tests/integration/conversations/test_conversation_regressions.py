@@ -240,7 +240,7 @@ async def test_a_deleted_conversation_shows_nothing_by_any_way(mind):
     said = await conversation.append([user("secret"), assistant("yes")], idempotency_key="k")
     await conversation.delete()
     windows = (HistoryOptions(100), HistoryOptions(100, leaf=said[0].id), HistoryOptions(100, upstream=True))
-    for asked in (*map(conversation.history, windows), conversation.update(name="x"), conversation.get(segments=9)):
+    for asked in (*map(conversation.history, windows), conversation.update(name="x"), conversation.segments()):
         with pytest.raises(NotFoundError, match="No such conversation"):
             await asked
     with pytest.raises(ConflictError, match="Restore it"):

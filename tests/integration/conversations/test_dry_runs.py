@@ -10,6 +10,7 @@ from recollect.doors.http.app import create_app
 from recollect.errors import ForbiddenError, NotFoundError
 from recollect.models.conversations import ConversationState, NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from support.service.purge_receipts import receipts_of
 from support.service.serving import serving
@@ -21,10 +22,10 @@ async def converse(mind):
     said = await cats.append([NewMessage(Role.USER, text) for text in ("one", "two", "three")], idempotency_key="k")
     [other] = await dogs.append(NewMessage(Role.USER, "four"))
     await mind.update(said[2].id, content="three and a half")
-    [alone] = await mind.remember_many([NewMemory("of cats", Kind.THOUGHT, evidence=(said[0].id,), keywords=("cats",))])
-    await mind.remember_many([NewMemory("of what was made of cats", Kind.THOUGHT, evidence=(alone.id,))])
-    await mind.remember_many([NewMemory("of both", Kind.THOUGHT, evidence=(said[0].id, other.id))])
-    found = await mind.recall("of cats", limit=5)
+    [alone] = await mind.remember(NewMemory("of cats", Kind.THOUGHT, evidence=(said[0].id,), keywords=("cats",)))
+    await mind.remember(NewMemory("of what was made of cats", Kind.THOUGHT, evidence=(alone.id,)))
+    await mind.remember(NewMemory("of both", Kind.THOUGHT, evidence=(said[0].id, other.id)))
+    found = await mind.recall(Cue("of cats", limit=5))
     await mind.feedback(found, [alone.id])
     return cats, dogs
 

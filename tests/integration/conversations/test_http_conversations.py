@@ -37,16 +37,14 @@ def turn(question, answer, **fields):
     return [{"role": "user", "content": question} | fields, {"role": "assistant", "content": answer}]
 
 
-async def append(http, *messages, conversation="c-1", **fields):
-    answer = await http.post(
-        f"/v1/conversations/{conversation}/messages", json=SCOPE | {"messages": list(messages)} | fields
-    )
+async def append(http, *messages, **fields):
+    answer = await http.post("/v1/messages", json=CONVERSATION | {"messages": list(messages)} | fields)
     assert answer.status_code == 201, answer.text
     return answer.json()["messages"]
 
 
 async def contents(http, **fields):
-    answer = await http.post("/v1/conversations/c-1/history", json=SCOPE | fields)
+    answer = await http.post("/v1/history", json=CONVERSATION | fields)
     assert answer.status_code == 200, answer.text
     return [message["content"] for message in answer.json()["messages"]]
 
@@ -60,7 +58,7 @@ async def test_a_turn_is_appended_and_read_back(http):
     assert (question["number"], question["parent"]) == (1, None)
     assert (answer["number"], answer["parent"]) == (2, question["id"])
     history = (
-        await http.post("/v1/conversations/c-1/history", json=SCOPE | {"user_prefix": "Li", "assistant_prefix": "Ada"})
+        await http.post("/v1/history", json=CONVERSATION | {"user_prefix": "Li", "assistant_prefix": "Ada"})
     ).json()
     assert history["prompt"] == turn("Where does Li live?", "In Hangzhou.")
     assert history["text"] == "Li: Where does Li live?\nAda: In Hangzhou."
@@ -70,10 +68,10 @@ async def test_a_turn_is_appended_and_read_back(http):
 
 async def test_a_tool_appends_a_turn_without_building_a_list(http):
     for fields in ({"question": "one", "answer": "two"}, {"question": "three"}, {"answer": "four"}):
-        assert (await http.post("/v1/conversations/c-1/messages", json=SCOPE | fields)).status_code == 201
+        assert (await http.post("/v1/messages", json=CONVERSATION | fields)).status_code == 201
     assert await contents(http) == ["one", "two", "three", "four"]
-    both = SCOPE | {"question": "x", "messages": turn("y", "z")}
-    problem = check_problem(await http.post("/v1/conversations/c-1/messages", json=both), 422, "invalid_input")
+    both = CONVERSATION | {"question": "x", "messages": turn("y", "z")}
+    problem = check_problem(await http.post("/v1/messages", json=both), 422, "invalid_input")
     assert problem["detail"] == "Send either messages, or question and answer."
 
 
@@ -97,7 +95,7 @@ async def test_everything_that_can_be_said_of_a_message_arrives(http, recollect)
     memory = (await http.get(f"/v1/memories/{said[0]['id']}", params=SCOPE)).json()
     assert (memory["kind"], memory["role"], memory["conversation"]) == ("message", "user", "c-1")
     assert (memory["speaker"], memory["importance"], memory["metadata"]) == ("Li", 7.5, {"a": [1]})
-    history = (await http.post("/v1/conversations/c-1/history", json=SCOPE | {"images": True})).json()
+    history = (await http.post("/v1/history", json=CONVERSATION | {"images": True})).json()
     shown = history["messages"][0]
     assert (shown["external_id"], shown["occurred_at"]) == ("q-1", "2026-01-31T04:00:00Z")
     assert shown["attachments"] == [photo | {"upload_id": ""}]
@@ -139,23 +137,21 @@ async def test_a_history_keeps_to_its_budget(http):
     one_turn = said[0]["tokens"] + said[1]["tokens"]
     assert await contents(http, max_tokens=2 * one_turn) == ["question 2", "answer 2", "question 3", "answer 3"]
     assert await contents(http, max_tokens=1) == ["question 3", "answer 3"]
-    cut = (
-        await http.post("/v1/conversations/c-1/history", json=SCOPE | {"max_tokens": one_turn - 1, "oversized": "cut"})
-    ).json()
+    cut = (await http.post("/v1/history", json=CONVERSATION | {"max_tokens": one_turn - 1, "oversized": "cut"})).json()
     assert (cut["cut"], cut["tokens"] <= one_turn - 1) == (True, True)
     await append(http, {"role": "user", "content": "still open"})
     assert "still open" not in await contents(http)
     assert (await contents(http, unanswered=True))[-1] == "still open"
     asked = {"upstream": True, "message_limit": 2, "tokenizer": "cl100k_base"}
-    upstream = (await http.post("/v1/conversations/c-1/history", json=SCOPE | asked)).json()
+    upstream = (await http.post("/v1/history", json=CONVERSATION | asked)).json()
     assert upstream["tokenizer"] == "cl100k_base"
     assert [message["content"] for message in upstream["messages"]] == ["question 3", "answer 3"]
 
 
 async def test_conversations_are_listed_page_by_page_and_described(http):
     for number in range(3):
-        place = f"/v1/conversations/c-{number}/messages"
-        assert (await http.post(place, json=SCOPE | {"question": "hello"})).status_code == 201
+        body = SCOPE | {"conversation": f"c-{number}", "question": "hello"}
+        assert (await http.post("/v1/messages", json=body)).status_code == 201
     page = (await http.get("/v1/conversations", params=SCOPE | {"limit": 2})).json()
     assert [each["id"] for each in page["conversations"]] == ["c-2", "c-1"]
     rest = (await http.get(f"/v1/conversations?agent=ada&user=li&cursor={page['next_cursor']}")).json()
@@ -174,14 +170,14 @@ async def test_conversations_are_listed_page_by_page_and_described(http):
 async def test_a_context_is_a_prompt_within_its_budget(http):
     body = SCOPE | {"memories": [{"content": "Li is allergic to peanuts"}, {"content": "Li plays the violin"}]}
     await http.post("/v1/memories", json=body)
-    first = await http.post("/v1/conversations/c-1/context", json=SCOPE | {"query": "Hello."})
+    first = await http.post("/v1/context", json=CONVERSATION | {"text": "Hello."})
     assert first.json()["messages"][-1] == {"role": "user", "content": "Hello."}
     said = await append(http, *turn("Hello.", "Good evening, Li."))
-    asked = {"query": "Which food with peanuts is there?", "budget": 200, "system": "You are a cook.", "limit": 1}
-    context = (await http.post("/v1/conversations/c-1/context", json=SCOPE | asked)).json()
+    asked = {"text": "Which food with peanuts is there?", "budget": 200, "system": "You are a cook.", "limit": 1}
+    context = (await http.post("/v1/context", json=CONVERSATION | asked)).json()
     assert [message["role"] for message in context["messages"]] == ["system", "system", "user", "assistant", "user"]
     assert context["messages"][0]["content"] == asked["system"]
-    assert context["messages"][-1]["content"] == asked["query"]
+    assert context["messages"][-1]["content"] == asked["text"]
     assert [hit["memory"]["content"] for hit in context["hits"]] == ["Li is allergic to peanuts"]
     assert "Li is allergic to peanuts" in context["block"]
     assert [message["id"] for message in context["history"]["messages"]] == [message["id"] for message in said]
@@ -192,21 +188,19 @@ async def test_a_context_is_a_prompt_within_its_budget(http):
         {"text", "vector", "keyword", "graph", "topic", "date"},
     )
     shares = {"history_share": 0, "memories_share": 1.0, "summary_share": 0.0}
-    alone = (await http.post("/v1/conversations/c-1/context", json=SCOPE | asked | shares)).json()
+    alone = (await http.post("/v1/context", json=CONVERSATION | asked | shares)).json()
     assert (alone["history"]["messages"], len(alone["hits"])) == ([], 1)
     leafs = {"leaf": said[1]["id"], "tokenizer": "gpt-4", "images": True, "oversized": "cut"}
-    assert (await http.post("/v1/conversations/c-1/context", json=SCOPE | asked | leafs)).json()["history"][
+    assert (await http.post("/v1/context", json=CONVERSATION | asked | leafs)).json()["history"][
         "tokenizer"
     ] == "cl100k_base"
     long = "word " * 4_000
-    assert (
-        await http.post("/v1/conversations/c-1/context", json=SCOPE | {"query": long, "budget": 9_000})
-    ).status_code == 200
+    assert (await http.post("/v1/context", json=CONVERSATION | {"text": long, "budget": 9_000})).status_code == 200
 
 
 async def test_a_conversation_from_the_archive_to_its_end(http):
     await append(http, *turn(f"the word is {CANARY}", "noted"))
-    cue = SCOPE | {"query": CANARY, "channels": ["text"]}
+    cue = SCOPE | {"text": CANARY, "channels": ["text"]}
     archived = await http.patch(PLACE, json=SCOPE | {"state": "archived"})
     assert (archived.status_code, archived.json()["state"]) == (200, "archived")
     assert (await http.post("/v1/recall", json=cue)).json()["hits"] == []
@@ -214,8 +208,8 @@ async def test_a_conversation_from_the_archive_to_its_end(http):
     assert (await http.patch(PLACE, json=SCOPE | {"state": "active"})).json()["state"] == "active"
     assert len((await http.post("/v1/recall", json=cue)).json()["hits"]) == 1
     assert (await http.delete(PLACE, params=SCOPE)).json()["state"] == "deleted"
-    check_problem(await http.post("/v1/conversations/c-1/history", json=SCOPE), 404, "not_found")
-    check_problem(await http.post("/v1/conversations/c-1/messages", json=SCOPE | {"question": "x"}), 409, "conflict")
+    check_problem(await http.post("/v1/history", json=CONVERSATION), 404, "not_found")
+    check_problem(await http.post("/v1/messages", json=CONVERSATION | {"question": "x"}), 409, "conflict")
     check_problem(await http.patch(PLACE, json=SCOPE | {"state": "archived"}), 409, "conflict")
     assert (await http.get("/v1/conversations", params=SCOPE)).json()["conversations"] == []
     deleted = (await http.get("/v1/conversations", params=SCOPE | {"state": "deleted"})).json()["conversations"]
@@ -226,7 +220,7 @@ async def test_a_conversation_from_the_archive_to_its_end(http):
     assert receipt["finished_at"]
     assert receipt["removed"]["messages"] == 2
     assert CANARY not in purged.text
-    listed = (await http.get("/v1/admin/receipts", params=CONVERSATION)).json()["receipts"]
+    listed = (await http.get("/v1/receipts", params=CONVERSATION)).json()["receipts"]
     assert listed == [receipt | SCOPE]
     for method, path, content in CHANGES:
         check_problem(await http.request(method, path, **content), 404, "not_found")
@@ -244,19 +238,15 @@ async def test_a_profile_says_when_conversations_move_on(http):
 
 
 async def test_a_replay_answers_as_before_and_another_body_conflicts(http):
-    key, body = {"Idempotency-Key": "k-1"}, SCOPE | {"question": "once", "answer": "only"}
-    first = await http.post("/v1/conversations/c-1/messages", json=body, headers=key)
-    again = await http.post("/v1/conversations/c-1/messages", json=body, headers=key)
+    key, body = {"Idempotency-Key": "k-1"}, CONVERSATION | {"question": "once", "answer": "only"}
+    first = await http.post("/v1/messages", json=body, headers=key)
+    again = await http.post("/v1/messages", json=body, headers=key)
     assert (again.status_code, again.json()) == (201, first.json())
     check_problem(
-        await http.post("/v1/conversations/c-1/messages", json=SCOPE | {"question": "twice"}, headers=key),
-        409,
-        "conflict",
+        await http.post("/v1/messages", json=CONVERSATION | {"question": "twice"}, headers=key), 409, "conflict"
     )
     for _ in range(2):
-        answer = await http.post(
-            "/v1/conversations/c-1/messages", json=SCOPE | {"question": "x"}, headers={"Idempotency-Key": ""}
-        )
+        answer = await http.post("/v1/messages", json=CONVERSATION | {"question": "x"}, headers={"Idempotency-Key": ""})
         assert answer.status_code == 201
     assert (await http.get(PLACE, params=SCOPE)).json()["message_count"] == 4
 
@@ -268,15 +258,15 @@ async def test_rights_are_what_they_say(recollect, http):
     await append(http, *turn("one", "two"))
     requests = {
         Right.READ: [
-            ("POST", "/v1/conversations/c-1/history", {"json": SCOPE}),
+            ("POST", "/v1/history", {"json": CONVERSATION}),
             ("GET", "/v1/conversations", {"params": SCOPE}),
             ("GET", PLACE, {"params": SCOPE}),
-            ("GET", "/v1/admin/receipts", {"params": CONVERSATION}),
-            ("POST", "/v1/conversations/c-1/context", {"json": SCOPE | {"query": "x"}}),
+            ("GET", "/v1/receipts", {"params": CONVERSATION}),
+            ("POST", "/v1/context", {"json": CONVERSATION | {"text": "x"}}),
         ],
         Right.WRITE: [
-            ("POST", "/v1/conversations/c-1/messages", {"json": SCOPE | {"question": "x"}}),
-            ("POST", "/v1/conversations/c-1/context", {"json": SCOPE | {"query": "x", "now": "2026-01-31T12:00:00Z"}}),
+            ("POST", "/v1/messages", {"json": CONVERSATION | {"question": "x"}}),
+            ("POST", "/v1/context", {"json": CONVERSATION | {"text": "x", "now": "2026-01-31T12:00:00Z"}}),
             ("PATCH", PLACE, {"json": SCOPE | {"name": "x"}}),
             *CHANGES,
         ],
@@ -299,10 +289,10 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
     async with http_client(recollect, secret) as stranger:
         assert (await stranger.get("/v1/conversations", params=SCOPE)).json()["conversations"] == []
         for method, path, content in [
-            ("POST", "/v1/conversations/c-1/history", {"json": SCOPE}),
-            ("POST", "/v1/conversations/c-1/history", {"json": SCOPE | {"leaf": said[0]["id"]}}),
+            ("POST", "/v1/history", {"json": CONVERSATION}),
+            ("POST", "/v1/history", {"json": CONVERSATION | {"leaf": said[0]["id"]}}),
             ("GET", PLACE, {"params": SCOPE}),
-            ("POST", "/v1/conversations/c-1/context", {"json": SCOPE | {"query": CANARY, "leaf": said[0]["id"]}}),
+            ("POST", "/v1/context", {"json": CONVERSATION | {"text": CANARY, "leaf": said[0]["id"]}}),
             ("PATCH", PLACE, {"json": SCOPE | {"name": "mine"}}),
             *CHANGES,
         ]:
@@ -310,13 +300,11 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
             unknown = json.loads(json.dumps(content).replace("c-1", "c-2"))
             other = await stranger.request(method, path.replace("c-1", "c-2"), **unknown)
             assert check_problem(foreign, 404, "not_found") == check_problem(other, 404, "not_found")
-        prompt = (await stranger.post("/v1/conversations/c-1/context", json=SCOPE | {"query": "which word?"})).json()
+        prompt = (await stranger.post("/v1/context", json=CONVERSATION | {"text": "which word?"})).json()
         assert (prompt["hits"], prompt["history"]["messages"], len(prompt["messages"])) == ([], [], 1)
-        assert (await stranger.get("/v1/admin/receipts", params=CONVERSATION)).json()["receipts"] == []
+        assert (await stranger.get("/v1/receipts", params=CONVERSATION)).json()["receipts"] == []
         answers = [
-            await stranger.post(
-                "/v1/conversations/c-1/messages", json=SCOPE | {"messages": turn("x", "y", parent=parent)}
-            )
+            await stranger.post("/v1/messages", json=CONVERSATION | {"messages": turn("x", "y", parent=parent)})
             for parent in (said[0]["id"], str(uuid4()))
         ]
         problems = [check_problem(answer, 422, "invalid_input") for answer in answers]
@@ -332,8 +320,8 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
     [
         ("GET", f"{PLACE}?agent=ada", 404, "not_found"),
         ("GET", f"{PLACE}?agent=ada&threads=-1", 422, "invalid_input"),
-        ("GET", "/v1/admin/receipts?agent=ada&conversation=a%20b", 422, "invalid_input"),
-        ("GET", "/v1/admin/receipts?conversation=c-1", 422, "invalid_input"),
+        ("GET", "/v1/receipts?agent=ada&conversation=a%20b", 422, "invalid_input"),
+        ("GET", "/v1/receipts?conversation=c-1", 422, "invalid_input"),
         ("GET", "/v1/conversations/a%20b?agent=ada", 422, "invalid_input"),
         ("GET", "/v1/conversations/%00?agent=ada", 422, "invalid_input"),
         ("GET", f"/v1/conversations/{'x' * 129}?agent=ada", 422, "invalid_input"),
@@ -346,7 +334,7 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
         ("GET", "/v1/conversations?agent=ada&cursor=2026-01-31T12:00:00Z_%00", 422, "invalid_input"),
         ("GET", "/v1/conversations?agent=ada&cursor=0001-01-01T00:00:00%2B14:00_x", 422, "invalid_input"),
         ("PUT", PLACE, 405, "method_not_allowed"),
-        ("PUT", "/v1/conversations/c-1/messages", 405, "method_not_allowed"),
+        ("PUT", "/v1/messages", 405, "method_not_allowed"),
         ("GET", f"{PLACE}/nothing", 404, "not_found"),
     ],
 )
@@ -404,13 +392,11 @@ HOSTILE_FIELDS = [
 
 @pytest.mark.parametrize(("field", "value"), HOSTILE_FIELDS)
 async def test_a_message_that_cannot_be_appended_is_refused_by_name(http, owner, field, value):
-    body = SCOPE | {
+    body = CONVERSATION | {
         "messages": [{"role": "user", "content": "fine"}, {"role": "user", "content": "fine"} | {field: value}]
     }
     content = json.dumps(body, allow_nan=True).encode()
-    problem = check_problem(
-        await http.post("/v1/conversations/c-1/messages", content=content, headers=JSON), 422, "invalid_input"
-    )
+    problem = check_problem(await http.post("/v1/messages", content=content, headers=JSON), 422, "invalid_input")
     told = problem["detail"] + json.dumps(problem["errors"])
     assert field in told
     assert CANARY not in told
@@ -425,11 +411,11 @@ async def test_contradictions_are_refused(http):
         {"root": True, "parent": first[0]["id"]},
         {"root": True, "legacy": True},
     ):
-        body = SCOPE | {"messages": turn("x", "y", **fields)}
-        check_problem(await http.post("/v1/conversations/c-1/messages", json=body), 422, "invalid_input")
+        body = CONVERSATION | {"messages": turn("x", "y", **fields)}
+        check_problem(await http.post("/v1/messages", json=body), 422, "invalid_input")
     await append(http, {"role": "user", "content": "x", "external_id": "e"})
-    twice = SCOPE | {"messages": [{"role": "user", "content": "y", "external_id": "e"}]}
-    problem = check_problem(await http.post("/v1/conversations/c-1/messages", json=twice), 409, "conflict")
+    twice = CONVERSATION | {"messages": [{"role": "user", "content": "y", "external_id": "e"}]}
+    problem = check_problem(await http.post("/v1/messages", json=twice), 409, "conflict")
     assert "e (content)" in problem["detail"]
 
 
@@ -437,17 +423,15 @@ async def test_messages_are_bounded_and_the_longest_fits(http):
     said = await append(http, {"role": "user", "content": "word " * 40_000}, {"role": "assistant", "content": "short"})
     assert said[0]["tokens"] > 40_000
     assert len((await contents(http))[0]) == 200_000
-    full = SCOPE | {"messages": [{"role": "user", "content": "x"}] * 1_000}
-    assert len((await http.post("/v1/conversations/c-1/messages", json=full)).json()["messages"]) == 1_000
+    full = CONVERSATION | {"messages": [{"role": "user", "content": "x"}] * 1_000}
+    assert len((await http.post("/v1/messages", json=full)).json()["messages"]) == 1_000
     full["messages"].append(full["messages"][0])
-    check_problem(await http.post("/v1/conversations/c-1/messages", json=full), 422, "invalid_input")
-    long = SCOPE | {"messages": [{"role": "user", "content": "x" * 200_000}] * 6}
-    problem = check_problem(await http.post("/v1/conversations/c-1/messages", json=long), 422, "invalid_input")
+    check_problem(await http.post("/v1/messages", json=full), 422, "invalid_input")
+    long = CONVERSATION | {"messages": [{"role": "user", "content": "x" * 200_000}] * 6}
+    problem = check_problem(await http.post("/v1/messages", json=long), 422, "invalid_input")
     assert problem["detail"] == "messages must hold at most 250000 characters together"
-    body = json.dumps(SCOPE | {"question": "x" * MAX_BODY_BYTES}).encode()
-    problem = check_problem(
-        await http.post("/v1/conversations/c-1/messages", content=body, headers=JSON), 413, "too_large"
-    )
+    body = json.dumps(CONVERSATION | {"question": "x" * MAX_BODY_BYTES}).encode()
+    problem = check_problem(await http.post("/v1/messages", content=body, headers=JSON), 413, "too_large")
     assert str(MAX_BODY_BYTES) in problem["detail"]
 
 
@@ -476,17 +460,17 @@ async def test_messages_are_bounded_and_the_longest_fits(http):
 )
 async def test_a_history_that_cannot_be_read_is_refused(http, field, value):
     await append(http, *turn("one", "two"))
-    content = json.dumps(SCOPE | {field: value}).encode()
-    check_problem(await http.post("/v1/conversations/c-1/history", content=content, headers=JSON), 422, "invalid_input")
+    content = json.dumps(CONVERSATION | {field: value}).encode()
+    check_problem(await http.post("/v1/history", content=content, headers=JSON), 422, "invalid_input")
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("query", ""),
-        ("query", "\x00"),
-        ("query", "\ud800"),
-        ("query", "x" * 200_001),
+        ("text", ""),
+        ("text", "\x00"),
+        ("text", "\ud800"),
+        ("text", "x" * 200_001),
         ("budget", 0),
         ("budget", 10_000_001),
         ("budget", "4000"),
@@ -503,16 +487,14 @@ async def test_a_history_that_cannot_be_read_is_refused(http, field, value):
         ("channels", ["smell"]),
         ("embedding", [1.0]),
         ("leaf", "x"),
-        ("record_access", "no"),
+        ("touch", "no"),
         ("unknown", 1),
     ],
 )
 async def test_a_context_that_cannot_be_made_is_refused(http, field, value):
     await append(http, *turn("one", "two"))
-    content = json.dumps(SCOPE | {"query": "three words here"} | {field: value}, allow_nan=True).encode()
-    problem = check_problem(
-        await http.post("/v1/conversations/c-1/context", content=content, headers=JSON), 422, "invalid_input"
-    )
+    content = json.dumps(CONVERSATION | {"text": "three words here"} | {field: value}, allow_nan=True).encode()
+    problem = check_problem(await http.post("/v1/context", content=content, headers=JSON), 422, "invalid_input")
     assert "three words" not in json.dumps(problem)
 
 
@@ -520,12 +502,8 @@ async def test_a_leaf_of_another_conversation_is_none(http):
     await append(http, *turn("one", "two"))
     other = await append(http, *turn("three", "four"), conversation="c-2")
     for leaf in (other[1]["id"], str(uuid4()), str(UUID(int=0))):
-        check_problem(await http.post("/v1/conversations/c-1/history", json=SCOPE | {"leaf": leaf}), 404, "not_found")
-        check_problem(
-            await http.post("/v1/conversations/c-1/context", json=SCOPE | {"leaf": leaf, "query": "x"}),
-            404,
-            "not_found",
-        )
+        check_problem(await http.post("/v1/history", json=CONVERSATION | {"leaf": leaf}), 404, "not_found")
+        check_problem(await http.post("/v1/context", json=CONVERSATION | {"leaf": leaf, "text": "x"}), 404, "not_found")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.mind.conversations import Conversation
 from recollect.models.agents import Profile
 from recollect.models.conversations import ConversationState, NewMessage
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
 from recollect.models.recall import Cue, StreamWeights
 from recollect.models.service import Right
@@ -59,10 +58,8 @@ async def see(mind, text):
     """Whatever a scope shows of a text, by every way of recalling."""
     shown = {}
     for channel in CHANNELS:
-        cue = Cue(
-            text, channels=(channel,), kinds=(Kind.MESSAGE, Kind.THOUGHT, Kind.SUMMARY), record_access=False, limit=50
-        )
-        shown[channel] = [(hit.memory.id, hit.score) for hit in (await mind.recall(**cue.arguments)).hits]
+        cue = Cue(text, channels=(channel,), kinds=(Kind.MESSAGE, Kind.THOUGHT, Kind.SUMMARY), touch=False, limit=50)
+        shown[channel] = [(hit.memory.id, hit.score) for hit in (await mind.recall(cue)).hits]
     return shown
 
 
@@ -90,10 +87,10 @@ async def read_all(mind):
 
 @pytest.mark.promise("An archived conversation leaves recall and comes back as it was")
 async def test_an_archived_conversation_leaves_recall_and_comes_back_as_it_was(mind, owner, embedder):
-    await mind.remember_many([NewMemory("The cats were fed.", keywords=("cats",)), NewMemory("Rain all day.")])
+    await mind.remember([NewMemory("The cats were fed.", keywords=("cats",)), NewMemory("Rain all day.")])
     conversation, ids = await converse_about_cats(mind)
-    await mind.recall("sleeping cats", limit=2, filter=Filter(kinds=(Kind.MESSAGE,)))
-    await mind.recall("cats number 1", limit=2, filter=Filter(kinds=(Kind.MESSAGE,)))
+    await mind.recall(Cue("sleeping cats", kinds=(Kind.MESSAGE,), limit=2))
+    await mind.recall(Cue("cats number 1", kinds=(Kind.MESSAGE,), limit=2))
     before, counted, named = await see(mind, "sleeping cats"), scope_row(owner), strengths(owner)
     assert set(ids) & ids_of(before)
 
@@ -181,7 +178,7 @@ async def test_a_vector_that_comes_late_finds_no_archived_memory(recollect, mind
 
 
 async def derive(mind, content, evidence, kind=Kind.THOUGHT):
-    [made] = await mind.remember_many([NewMemory(content, kind, evidence=tuple(evidence), keywords=("derived",))])
+    [made] = await mind.remember(NewMemory(content, kind, evidence=tuple(evidence), keywords=("derived",)))
     return made.id
 
 
@@ -199,7 +196,7 @@ async def test_a_deleted_conversation_takes_what_was_made_from_it_out_of_sight(m
     assert not hidden & (ids_of(await see(mind, "sleep")) | await read_all(mind))
     found = await mind.associate(Triple("derived", "", ""))
     assert {memory.id for memory in found[0].thoughts} == {untouched}
-    for question in (conversation.history(100), conversation.get(segments=9), mind.get(ids[0]), mind.get(shared)):
+    for question in (conversation.history(100), conversation.segments(), mind.get(ids[0]), mind.get(shared)):
         with pytest.raises(NotFoundError):
             await question
     assert [each.id for each in (await mind.conversations()).conversations] == ["dogs"]
@@ -344,8 +341,7 @@ async def test_an_update_changes_all_that_it_names_or_nothing(mind):
     conversation, ids = await converse_about_cats(mind)
     changed = await conversation.update(name="Cats", metadata={"a": 1}, state="archived", close_segment=True)
     assert (changed.name, changed.metadata, changed.state, changed.threads) == ("Cats", {"a": 1}, ARCHIVED, ())
-    segments = (await conversation.get(segments=200)).segments
-    assert [(each.first_number, each.last_number) for each in segments] == [(1, 6)]
+    assert [(each.first_number, each.last_number) for each in await conversation.segments()] == [(1, 6)]
     assert await conversation.update() == changed
     await conversation.delete()
     for wanted, error in (

@@ -15,9 +15,8 @@ from recollect.errors import ChatModelError, ConflictError, NotFoundError
 from recollect.jobs.maintenance import delete_expired
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import Attachment, ConversationState, NewMessage, Part, PartType
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.conversations import lifecycle
 from recollect.store.database import rewrite
@@ -44,7 +43,7 @@ async def say(mind, name, *contents, **more):
 
 
 async def derive(mind, content, evidence, kind=Kind.THOUGHT, **more):
-    [made] = await mind.remember_many([NewMemory(content, kind, evidence=tuple(evidence), **more)])
+    [made] = await mind.remember(NewMemory(content, kind, evidence=tuple(evidence), **more))
     return made.id
 
 
@@ -71,9 +70,9 @@ async def test_a_purge_takes_all_that_was_made_from_the_conversation_alone(mind,
     shared = await derive(mind, "made of both", [ids[0], theirs[0]], keywords=("both",), metadata={"why": "both"})
     above = await derive(mind, "made of the shared", [shared], Kind.SUMMARY)
     spared = await derive(mind, "made of dogs", theirs)
-    found = await mind.recall("one", limit=1)
-    await mind.recall("one", filter=Filter(kinds=(Kind.MESSAGE,)), options=RecallOptions(channels=("stream",)))
-    await mind.feedback(await mind.recall("made", limit=9, options=RecallOptions(channels=("stream",))), [alone])
+    found = await mind.recall(Cue("one", limit=1))
+    await mind.recall(Cue("one", channels=("stream",), kinds=(Kind.MESSAGE,)))
+    await mind.feedback(await mind.recall(Cue("made", channels=("stream",), limit=9)), [alone])
     await conversation.append(NewMessage(Role.USER, "again"), idempotency_key="k")
     assert found.hits
 
@@ -213,9 +212,9 @@ async def test_what_had_more_evidence_is_made_again_from_the_rest(addresses, emb
         assert memories[shared].evidence == (theirs[0],)
         assert (memories[shared].trust, memories[shared].importance, memories[shared].kind) == (40, 7, Kind.THOUGHT)
         assert (memories[above].content, memories[above].trust) == ("Left: Left: dogs bark", 40)
-        hits = (await mind.recall("dogs bark", options=RecallOptions(channels=("text",)))).hits
+        hits = (await mind.recall(Cue("dogs bark", channels=("text",)))).hits
         assert {shared, above} <= {hit.memory.id for hit in hits}
-        hits = (await mind.recall("dogs bark", options=RecallOptions(channels=("vector",)))).hits
+        hits = (await mind.recall(Cue("dogs bark", channels=("vector",)))).hits
         assert {shared, above} <= {hit.memory.id for hit in hits}
         [found] = await mind.associate(Triple("notes", "say", ""))
         assert [memory.id for memory in found.thoughts] == [shared]
@@ -348,12 +347,7 @@ async def plant_all(mind, planted, owner):
     await derive(mind, planted["thought"], [said[0].id], keywords=(planted["keyword"],))
     await derive(mind, planted["shared"], [said[0].id, kept[0]], metadata={"x": planted["shared_metadata"]})
     for _ in range(3):
-        recollection = await mind.recall(
-            planted["content"],
-            limit=5,
-            filter=Filter(kinds=(Kind.MESSAGE,)),
-            options=RecallOptions(channels=("stream",)),
-        )
+        recollection = await mind.recall(Cue(planted["content"], channels=("stream",), kinds=(Kind.MESSAGE,), limit=5))
         await mind.feedback(recollection, [recollection.hits[0].memory.id])
     return conversation, said[0].id
 

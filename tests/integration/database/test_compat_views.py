@@ -18,7 +18,7 @@ from recollect.mind.service import Addresses
 from recollect.models.conversations import NewMessage
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
 from recollect.store.memories import spaces
@@ -55,7 +55,7 @@ def founding_statements():
 
 async def test_the_founding_selects_run_unchanged(shared, recollect, readers, embedder):
     mind = await recollect.mind("Isabella Rodriguez")
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory("Isabella plans a party", importance=8, triple=Triple("Isabella", "plans", "a party")),
             NewMemory("Parties bring people together", Kind.THOUGHT, evidence=(0,)),
@@ -94,8 +94,8 @@ async def test_every_column_says_what_it_said_there(recollect, readers):
         "Klaus reads", importance=7, triple=Triple("Klaus", "reads", "a book"), keywords=("klaus", "book"),
         occurred_at=happened,
     )  # fmt: skip
-    receipts = await mind.remember_many([memory, NewMemory("He likes it", Kind.THOUGHT, evidence=(0,), importance=3)])
-    await mind.remember_many([NewMemory("The table is idle", idle=True)])
+    receipts = await mind.remember([memory, NewMemory("He likes it", Kind.THOUGHT, evidence=(0,), importance=3)])
+    await mind.remember(NewMemory("The table is idle", idle=True))
     new = await readers()
     with connect(new) as connection:
         first, thought, last = connection.execute("select * from memory_nodes order by node_count").fetchall()
@@ -128,11 +128,11 @@ async def test_every_column_says_what_it_said_there(recollect, readers):
 
 async def test_an_access_is_seen_before_and_after_it_is_folded(recollect, readers, owner):
     mind = await recollect.mind("ada")
-    await mind.remember("the vault", occurred_at=datetime(2020, 1, 1, tzinfo=UTC))
+    await mind.remember(NewMemory("the vault", occurred_at=datetime(2020, 1, 1, tzinfo=UTC)))
     with connect(await readers()) as connection:
         ask = "select last_accessed from memory_nodes"
         assert connection.execute(ask).fetchone()["last_accessed"].year == 2020
-        await mind.recall("vault", options=RecallOptions(channels=("stream",)))
+        await mind.recall(Cue("vault", channels=("stream",)))
         logged = connection.execute(ask).fetchone()["last_accessed"]
         assert logged > datetime.now(UTC) - timedelta(minutes=5)
         owner.execute("select fold_accesses(id) from scopes")
@@ -143,7 +143,7 @@ async def test_an_access_is_seen_before_and_after_it_is_folded(recollect, reader
 async def test_strengths_of_an_agent_add_up_over_its_users(recollect, readers):
     for user in ("li", "wu"):
         mind = await recollect.mind("ada", user)
-        await mind.remember_many([NewMemory(f"tea {number}", keywords=("tea",)) for number in range(2)])
+        await mind.remember([NewMemory(f"tea {number}", keywords=("tea",)) for number in range(2)])
     with connect(await readers()) as connection:
         rows = connection.execute("select * from kw_strength where persona_name = 'ada'").fetchall()
         assert rows == [{"persona_name": "ada", "keyword": "tea", "memory_type": "event", "strength": 4}]
@@ -154,7 +154,7 @@ async def test_strengths_of_an_agent_add_up_over_its_users(recollect, readers):
 
 async def test_what_takes_no_part_in_recall_is_hidden(recollect, readers, owner):
     mind = await recollect.mind("ada")
-    [kept, gone, old] = await mind.remember_many(
+    [kept, gone, old] = await mind.remember(
         [
             NewMemory(text, keywords=(text.split()[1],))
             for text in ("the kept one", "the forgotten one", "the expired one")
@@ -183,7 +183,7 @@ async def test_what_takes_no_part_in_recall_is_hidden(recollect, readers, owner)
 async def test_what_is_deleted_is_hidden_before_its_memories_follow(recollect, readers, owner):
     mind = await recollect.mind("ada")
     [said] = await mind.conversation("c").append([NewMessage(Role.USER, "said in c")])
-    await mind.remember_many([NewMemory("concluded from it", Kind.THOUGHT, evidence=(said.id,))])
+    await mind.remember(NewMemory("concluded from it", Kind.THOUGHT, evidence=(said.id,)))
     with connect(await readers()) as connection:
         assert descriptions(connection) == ["said in c", "concluded from it"]
         owner.execute("update conversations set state = 'deleted', synced = false")
@@ -211,7 +211,7 @@ async def test_a_superseded_version_and_a_faded_memory_are_hidden(recollect, rea
 async def two(recollect):
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", tenant=tenant)
-        await mind.remember(f"a secret of {tenant}", keywords=("secret",))
+        await mind.remember(NewMemory(f"a secret of {tenant}", keywords=("secret",)))
 
 
 @pytest.mark.promise("A reader of the views sees its own tenant, whatever its session sets")
@@ -235,7 +235,7 @@ async def test_a_reader_sees_its_own_tenant_whatever_it_sets(two, readers, owner
 
 async def test_a_function_of_the_reader_is_not_shown_what_the_view_hides(two, recollect, readers, owner):
     mind = await recollect.mind("ada", tenant="mine")
-    hidden = await mind.remember("hidden from all")
+    [hidden] = await mind.remember("hidden from all")
     owner.execute("update memories set expires_at = now() - interval '1 second' where id = %s", [hidden.id])
     heard = []
     new = await readers("mine")
@@ -399,7 +399,7 @@ async def test_a_select_by_agent_reads_that_agents_rows_only(recollect, readers,
     for number in range(40):
         mind = await recollect.mind(f"agent-{number}")
         for each in (range(50), range(50, 100)):
-            await mind.remember_many([NewMemory(f"memory {place}", keywords=(f"k{place}",)) for place in each])
+            await mind.remember([NewMemory(f"memory {place}", keywords=(f"k{place}",)) for place in each])
     owner.execute("insert into accesses select scope_id, id, kind, now(), 1 from memories")
     owner.execute("vacuum analyze")
     with connect(await readers()) as connection:

@@ -138,7 +138,7 @@ async def test_a_running_service_is_not_ready_while_a_migration_is_missing(recol
 )
 async def test_a_request_that_the_schema_does_not_fit_is_not_to_be_tried_again(recollect, http, owner, change):
     owner.execute(change)
-    answer = await http.post("/v1/recall", json={"agent": "ada", "query": "x"})
+    answer = await http.post("/v1/recall", json={"agent": "ada", "text": "x"})
     assert (answer.status_code, answer.json()["code"]) == (500, "setup")
     assert MIGRATE in answer.json()["detail"]
     assert "try again" not in answer.text.lower()

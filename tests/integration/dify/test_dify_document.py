@@ -70,7 +70,7 @@ def test_the_document_of_the_service_keeps_the_rules_for_all(whole):
     names = {operation["operationId"] for _, operation in dify_rules.operations(whole)}
     assert set(OFFERED) <= names
     # For Prometheus and for prompts: text on purpose. Files are for people, and changes are followed by programs.
-    others = {"/metrics", "/v1/topics/text", "/v1/admin/export", "/v1/admin/import", "/v1/changes"}
+    others = {"/metrics", "/v1/topics/text", "/v1/export", "/v1/import", "/v1/changes"}
     whole = {**whole, "paths": {path: item for path, item in whole["paths"].items() if path not in others}}
     assert [problem for rule in dify_rules.FOR_ALL for problem in rule(whole)] == []
 
@@ -126,7 +126,7 @@ async def test_what_is_typed_arrives(http, tools):
     )  # fmt: skip
     [receipt] = read_answer(told)["memories"]
     found = read_answer(
-        await call(http, tools, "recall", agent="ada", user="li", query="花生", limit="3", kinds='["event"]')
+        await call(http, tools, "recall", agent="ada", user="li", text="花生", limit="3", kinds='["event"]')
     )
     [hit] = found["hits"]
     assert hit["memory"]["id"] == receipt["id"]
@@ -136,27 +136,25 @@ async def test_what_is_typed_arrives(http, tools):
 
 async def test_what_was_left_blank_is_left_out(http, tools):
     """A field that was typed into and emptied again is sent by Dify as an empty text, whatever its type."""
-    texts = {"agent": "ada", "content": "tea is ready", "conversation": "c-1", "question": "tea?", "query": "tea"}
+    texts = {"agent": "ada", "content": "tea is ready", "conversation": "c-1", "question": "tea?", "text": "tea"}
     texts |= {"subject": "tea", "path": "", "memory_id": "", "answer": "yes"}
-    asked = ("remember", "append", "recall", "context", "associate", "history", "conversation_context", "list_facts")
-    for name in asked:
+    for name in ("remember", "append", "recall", "show_block", "associate", "history", "context", "list_facts"):
         fields = {field: texts.get(field, "") for field in tools[name].parameters}
         # A form does not let a number go that is blank.
         fields = {field: value for field, value in fields.items() if tools[name].parameters[field] != "number"}
         answer = read_answer(await call(http, tools, name, **fields))
         assert answer, name
-    assert read_answer(await call(http, tools, "recall", agent="ada", query="tea", limit="", since=""))["hits"]
+    assert read_answer(await call(http, tools, "recall", agent="ada", text="tea", limit="", since=""))["hits"]
 
 
 async def test_what_was_never_touched_is_as_usual(http, tools):
     read_answer(await call(http, tools, "remember", agent="ada", content="tea is ready"))
     read_answer(await call(http, tools, "append", agent="ada", conversation="c-1", question="tea?", answer="yes"))
-    assert read_answer(await call(http, tools, "recall", agent="ada", query="tea"))["hits"]
-    shown = read_answer(await call(http, tools, "context", agent="ada", query="tea", budget="200"))
+    assert read_answer(await call(http, tools, "recall", agent="ada", text="tea"))["hits"]
+    shown = read_answer(await call(http, tools, "show_block", agent="ada", text="tea", budget="200"))
     assert "tea is ready" in shown["text"]
     assert len(read_answer(await call(http, tools, "history", agent="ada", conversation="c-1"))["messages"]) == 2
-    asked = {"agent": "ada", "conversation": "c-1", "query": "tea?", "budget": "500"}
-    made = read_answer(await call(http, tools, "conversation_context", **asked))
+    made = read_answer(await call(http, tools, "context", agent="ada", conversation="c-1", text="tea?", budget="500"))
     assert made["messages"][-1]["content"] == "tea?"
     assert read_answer(await call(http, tools, "list_topics", agent="ada"))["topics"] == []
     assert read_answer(await call(http, tools, "list_facts", agent="ada", limit="5"))["facts"] == []
@@ -187,7 +185,7 @@ async def test_what_is_forgotten_is_named_by_one_id_or_by_several(http, tools):
 async def test_switches_arrive_as_they_stand(http, tools):
     read_answer(await call(http, tools, "remember", agent="ada", content="tea"))
     for touch, accessed in (("false", 0), ("true", 1), (False, 0)):
-        found = read_answer(await call(http, tools, "recall", agent="ada", query="tea", record_access=touch))
+        found = read_answer(await call(http, tools, "recall", agent="ada", text="tea", touch=touch))
         assert len(found["accessed"]) == accessed
 
 
@@ -196,12 +194,12 @@ async def test_a_bound_key_needs_no_agent(recollect, tools):
     _, secret = await recollect.create_key(caller, "dify", [Right.READ, Right.WRITE], 50, KeyBinding("ada", "li"))
     async with http_client(recollect, secret) as http:
         read_answer(await call(http, tools, "remember", content="tea"))
-        assert read_answer(await call(http, tools, "recall", query="tea"))["hits"]
+        assert read_answer(await call(http, tools, "recall", text="tea"))["hits"]
         assert "topics" in read_answer(await call(http, tools, "list_topics"))
-        assert (await call(http, tools, "recall", agent="bob", query="tea")).status_code == 403
+        assert (await call(http, tools, "recall", agent="bob", text="tea")).status_code == 403
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
-        answer = await call(http, tools, "recall", query="tea")
+        answer = await call(http, tools, "recall", text="tea")
         assert answer.status_code == 422
         assert "agent" in answer.text
 
@@ -222,7 +220,7 @@ async def test_an_error_is_a_short_text_that_says_what_to_do(http, tools):
 
 async def test_without_a_key_nothing_is_read(recollect, tools):
     async with http_client(recollect, "") as http:
-        answer = await call(http, tools, "recall", agent="ada", query="tea")
+        answer = await call(http, tools, "recall", agent="ada", text="tea")
         assert answer.status_code == 401
 
 

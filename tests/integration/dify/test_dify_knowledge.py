@@ -11,7 +11,7 @@ from recollect.doors.dify.conditions import FieldTest, MetadataCondition
 from recollect.doors.dify.knowledge import score_hits
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import ChannelScore, Hit, RecallOptions
+from recollect.models.recall import ChannelScore, Cue, Hit
 from recollect.models.service import KeyBinding, Right
 
 DAY = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ async def filled(mind):
         NewMemory("Li lives in Shenzhen", Kind.THOUGHT, importance=3, occurred_at=DAY),
         NewMemory("the weather was fine", occurred_at=DAY),
     ]
-    await mind.remember_many(memories)
+    await mind.remember(memories)
     await mind.conversation("c-1").append([NewMessage(Role.USER, "I would like some tea", name="Li")])
 
 
@@ -44,7 +44,7 @@ async def filled(mind):
 
 async def test_records_are_what_recall_finds_in_its_order(http, mind, filled):
     records = await retrieve(http, "allergic to peanuts")
-    found = await mind.recall("allergic to peanuts", limit=5, options=RecallOptions(record_access=False))
+    found = await mind.recall(Cue("allergic to peanuts", limit=5, touch=False))
     assert [record["content"] for record in records] == [hit.memory.content for hit in found.hits]
     assert records[0]["content"] == "Li is allergic to peanuts"
     scores = [record["score"] for record in records]
@@ -66,7 +66,7 @@ async def test_a_record_says_where_and_when(http, filled):
 
 async def test_no_more_than_asked_for_and_as_usual_where_dify_says_nothing(http, mind, filled):
     assert len(await retrieve(http, "Li", top_k=2)) == 2
-    await mind.remember_many([NewMemory(f"Li did {number}") for number in range(20)])
+    await mind.remember([NewMemory(f"Li did {number}") for number in range(20)])
     # A knowledge base that was made over Dify's API has no retrieval model: its values arrive as null.
     assert len(await retrieve(http, "Li", top_k=None, score_threshold=None)) == 10
     assert len(await retrieve(http, "Li", top_k=1_000)) == 24
@@ -94,19 +94,13 @@ async def test_an_agent_alone_is_a_knowledge_base_too(http, recollect):
 
 
 async def test_records_count_as_accessed_unless_they_were_only_looked_through(http, mind, filled):
-    before = {
-        hit.memory.id: hit.memory.last_accessed_at
-        for hit in (await mind.recall("tea", options=RecallOptions(record_access=False))).hits
-    }
+    before = {hit.memory.id: hit.memory.last_accessed_at for hit in (await mind.recall(Cue("tea", touch=False))).hits}
     condition = {"conditions": [{"name": "kind", "comparison_operator": "is", "value": "message"}]}
     await retrieve(http, "tea", metadata_condition=condition)
-    after = {
-        hit.memory.id: hit.memory.last_accessed_at
-        for hit in (await mind.recall("tea", options=RecallOptions(record_access=False))).hits
-    }
+    after = {hit.memory.id: hit.memory.last_accessed_at for hit in (await mind.recall(Cue("tea", touch=False))).hits}
     assert after == before
     await retrieve(http, "tea", top_k=1)
-    hits = (await mind.recall("tea", options=RecallOptions(record_access=False))).hits
+    hits = (await mind.recall(Cue("tea", touch=False))).hits
     assert hits[0].memory.last_accessed_at > before[hits[0].memory.id]
 
 

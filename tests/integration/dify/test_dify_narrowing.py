@@ -45,7 +45,7 @@ VALUES = (
 
 
 async def fill(mind):
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory(
                 f"note {number}",
@@ -117,8 +117,8 @@ def test_what_a_condition_becomes(name, operator, value, only):
 
 
 async def test_what_ranks_behind_the_best_two_hundred_is_found(recollect, mind):
-    await mind.remember_many([NewMemory(f"Li likes tea, for the {number}th time") for number in range(250)], bulk=True)
-    await mind.remember("a walk by the sea", kind=Kind.THOUGHT, metadata={"project": "alpha"}, importance=2)
+    await mind.load([NewMemory(f"Li likes tea, for the {number}th time") for number in range(250)])
+    await mind.remember(NewMemory("a walk by the sea", Kind.THOUGHT, metadata={"project": "alpha"}, importance=2))
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
         for name, value in (("project", "alpha"), ("kind", "thought")):

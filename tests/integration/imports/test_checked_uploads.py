@@ -164,7 +164,7 @@ async def test_a_client_that_leaves_ends_its_import(recollect, data, owner, monk
 @pytest.mark.promise("A tenant of 20,000 scopes is the same after an export and an import", SCOPES)
 async def test_many_scopes_come_back_the_same(recollect, figure):
     minds = [await recollect.mind(f"agent {number}", "li") for number in range(SCOPES.ci)]
-    await asyncio.gather(*(mind.remember_many([f"memory of {mind.access.scope.agent}"]) for mind in minds))
+    await asyncio.gather(*(mind.remember(f"memory of {mind.access.scope.agent}") for mind in minds))
     # Writes are not the promise, and cost more than the rest: most scopes are the first ones under other names.
     expected = multiply(unpack(await export(recollect)), SCOPES.now)
     begun = os.times()

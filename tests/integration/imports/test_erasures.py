@@ -15,7 +15,7 @@ from recollect.core.imports.sections import ERASED_FIRST, LEFT_OUT
 from recollect.errors import ForbiddenError, InvalidInputError, NotFoundError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.imports import ExportRequest
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Right, ScopeOrder, ScopeQuery
 from recollect.settings import Settings
 from recollect.store.embedded.cluster import Cluster
@@ -110,8 +110,8 @@ async def test_the_name_of_an_erased_user_is_in_the_receipt_alone(recollect, own
     for agent in ("ada", "bea"):
         await live(recollect, agent, name, steps=EVERYTHING[:30])
     other = await live(recollect, "ada", "mo", steps=EVERYTHING[:10])
-    kept = await other.recall("tea", options=RecallOptions(extra_scopes=(f"ada/{name}", f"bea/{name}"), save=True))
-    assert (await other.recalls.explain(kept.recall_id)).request["query"] == "tea"
+    kept = await other.recall(Cue("tea", also=(f"ada/{name}", f"bea/{name}"), keep=True))
+    assert (await other.recalls.explain(kept.recall_id)).cue["text"] == "tea"
     caller = await recollect.operator.act_for("default")
     assert {each.user for each in (await recollect.tenant.scopes(caller, ScopeQuery())).scopes} == {name, "mo"}
     assert find_rows(addresses.owner, name) == {"scopes"}, "what is not there cannot be seen to go"

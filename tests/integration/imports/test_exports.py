@@ -17,7 +17,7 @@ from recollect.models.agents import Profile
 from recollect.models.conversations import HistoryOptions
 from recollect.models.imports import ExportRequest, ImportOptions
 from recollect.models.memories import NewMemory
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Right
 from recollect.wiring import connected
 from support.imports.whole_scopes import EVERYTHING, WHOLE_LIVES, Life
@@ -105,8 +105,8 @@ async def test_any_scope_comes_back_the_same(recollect, script, steps):
     assert unpack(second) == unpack(first)
     assert second == first
     there = await recollect.mind(agent, "li", tenant="elsewhere")
-    cue = Cue("tea of Ann", record_access=False)
-    here, again = await mind.recall(**cue.arguments), await there.recall(**cue.arguments)
+    cue = Cue("tea of Ann", touch=False)
+    here, again = await mind.recall(cue), await there.recall(cue)
     assert [hit.memory for hit in again.hits] == [hit.memory for hit in here.hits]
     assert [hit.score for hit in again.hits] == [hit.score for hit in here.hits]
 
@@ -131,7 +131,7 @@ async def test_what_is_read_in_words_is_found_in_another_scope(recollect):
     data, _ = await write(recollect, agent="ada", user="li")
     await read(recollect, data, order=ImportOptions("copy", agent="bea", user=""))
     there = await recollect.mind("bea")
-    found = await there.recall("apples", options=RecallOptions(channels=("text",)))
+    found = await there.recall(Cue("apples", channels=("text",)))
     assert [hit.memory.content for hit in found.hits] == ["Green apples grow in the garden."]
 
 
@@ -167,7 +167,7 @@ async def test_nothing_is_exported_of_nobody(recollect):
 
 async def test_an_export_is_of_one_moment(recollect, owner):
     mind = await recollect.mind("ada", "li")
-    await mind.remember_many([f"memory {number}" for number in range(20)])
+    await mind.remember([f"memory {number}" for number in range(20)])
     before, _ = await write(recollect, agent="ada", user="li")
     file, told = io.BytesIO(), []
 
@@ -221,9 +221,9 @@ async def act_with(recollect, rights, trust=40, bounds=KeyBinding(), tenant="def
 
 async def test_a_key_with_write_alone_brings_new_memories_and_cannot_raise_trust(recollect, owner):
     mind = await recollect.mind("ada", "li")
-    source = await mind.remember("Green apples", pinned=True, metadata={"a": 1})
-    await mind.remember_many([NewMemory("They like apples", evidence=(source.id,))])
-    shy = await mind.remember("A stranger said so")
+    [source] = await mind.remember(NewMemory("Green apples", pinned=True, metadata={"a": 1}))
+    await mind.remember(NewMemory("They like apples", evidence=(source.id,)))
+    [shy] = await mind.remember("A stranger said so")
     owner.execute("update memories set trust = 7 where id = %s", [shy.id])
     data, _ = await write(recollect, agent="ada", user="li")
     for caller in (
@@ -318,8 +318,8 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 async def test_a_damaged_file_is_refused_and_nothing_is_written(recollect, owner, damage):
     mind = await recollect.mind("ada", "li")
-    source = await mind.remember("Green apples")
-    await mind.remember_many([NewMemory("They like apples", evidence=(source.id,))])
+    [source] = await mind.remember("Green apples")
+    await mind.remember(NewMemory("They like apples", evidence=(source.id,)))
     data, _ = await write(recollect, agent="ada", user="li")
     before, scopes = stored(owner), owner.execute("select count(*) from scopes").fetchone()
     writer = await act_with(recollect, [Right.WRITE])

@@ -160,7 +160,7 @@ async def test_what_was_remembered_and_forgotten_since_is_in_the_folder(bring, r
     mind, _ = await bring(folder)
     memories = (await mind.list()).memories
     chat, tired = memories[1], memories[3]
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory("Ann slept", kind=Kind.EVENT, importance=3, keywords=("Ann", "sleep")),
             NewMemory("Ann rests", kind=Kind.THOUGHT, evidence=(0,)),

@@ -105,7 +105,7 @@ async def upload(client, data, **order):
         for start in range(0, len(data), 1 << 16):
             yield data[start : start + (1 << 16)]
 
-    return await client.post("/v1/admin/import", params=order, content=pieces(), timeout=600)
+    return await client.post("/v1/import", params=order, content=pieces(), timeout=600)
 
 
 @pytest.mark.promise("No bomb in an upload takes 64 MB of the service, or holds it for 0.2 s", BOMBS)
@@ -132,24 +132,24 @@ async def test_bombs_cost_little(recollect, url, base, figure):
 READ = (
     "memories", "memories?state=faded", "conversations", "conversations?state=deleted", "conversations?state=archived",
     "facts", "facts?at=any", "entities", "entities?order=facts", "entities/duplicates", "graph", "topics",
-    "topics/text", "recalls", "overview?days=30", "admin/receipts", "admin/costs", "admin/jobs",
-    "conversations/chat-2/messages", "conversations/chat-2?segments=200", "admin/receipts?conversation=chat-0",
-    "topics/links?path=food", "topics?path=food", "memories?as_of=2026-11-18T00:00:00Z", "admin/export",
+    "topics/text", "recalls", "overview?days=30", "receipts", "ledger", "jobs", "conversations/chat-2/messages",
+    "conversations/chat-2", "conversations/chat-2/segments", "receipts?conversation=chat-0",
+    "topics/links?path=food", "topics?path=food", "memories?as_of=2026-11-18T00:00:00Z", "export",
 )  # fmt: skip
 """What is read of a scope."""
 POSTED = (
-    ("recall", {"query": "tea of Ann in Town 3", "save": True}),
-    ("recall", {"query": "tea", "channels": ["stream"], "limit": 50}),
+    ("recall", {"text": "tea of Ann in Town 3", "keep": True}),
+    ("recall", {"text": "tea", "channels": ["stream"], "limit": 50}),
     ("associate", {"text": "tea"}),
-    ("conversations/chat-2/context", {"query": "tea", "budget": 2_000}),
-    ("conversations/chat-0/history", {"max_tokens": 10_000}),
-    ("conversations/chat-2/history", {"max_tokens": 10_000}),
+    ("context", {"text": "tea", "conversation": "chat-2", "budget": 2_000}),
+    ("history", {"conversation": "chat-0", "max_tokens": 10_000}),
+    ("history", {"conversation": "chat-2", "max_tokens": 10_000}),
     ("items", {"operations": [{"op": "find", "under": ["notes"]}]}),
-    ("admin/tune", {}), ("fade", {}), ("forget", {"dry_run": True, "kinds": ["event"]}),
-    ("conversations/chat-2/messages", {"messages": [{"role": "user", "content": "more tea"}]}),
+    ("tune", {}), ("fade", {}), ("forget", {"dry_run": True, "kinds": ["event"]}),
+    ("messages", {"conversation": "chat-2", "messages": [{"role": "user", "content": "more tea"}]}),
     ("memories", {"content": "more tea", "keywords": ["tea"], "topic": "food->tea"}),
     ("facts", {"facts": [{"subject": "Ann", "predicate": "lives in", "object": "Town 9"}]}),
-    ("context", {"query": "tea", "conversation": "chat-2"}),
+    ("blocks", {"text": "tea", "conversation": "chat-2"}),
 )  # fmt: skip
 OF_EACH = {
     "memories": ("id", "/v1/memories/{}", "/v1/memories/{}/evidence"),
@@ -178,7 +178,7 @@ async def probe(client, agent):
             await call("POST", f"/v1/recalls/{found.json()[path][0][key]}/replay", json=scope)
     for name, body in POSTED:
         await call("POST", f"/v1/{name}", json=scope | body)
-    for path in ("/v1/admin/scopes", "/v1/admin/scopes?order=size", f"/v1/profile?agent={agent}"):
+    for path in ("/v1/scopes", "/v1/scopes?order=size", f"/v1/profile?agent={agent}"):
         await call("GET", path)
     failed = [(each.request.url.path, each.request.content, each.text) for each in answers if each.status_code >= 500]
     return failed, sum(each.is_success for each in answers)
@@ -227,7 +227,7 @@ async def test_a_kept_recall_of_another_shape_fails_no_call(recollect, url, base
     shapes = (
         {"hits": [{}]},
         {"tallies": {"a": "b"}},
-        {"cue": {"query": [1]}},
+        {"cue": {"text": [1]}},
         {"vector": "\\x00"},
         {"inputs": "\\x34" + zlib.compress(b"[]").hex()},
         *(

@@ -72,7 +72,7 @@ def numbers(arrival):
 
 
 async def recalled(mind, text, **more):
-    return [hit.memory.content for hit in (await mind.recall(**Cue(text, **more).arguments)).hits]
+    return [hit.memory.content for hit in (await mind.recall(Cue(text, **more))).hits]
 
 
 async def read(mind, key, **more):
@@ -192,12 +192,12 @@ async def test_memories_of_mem0_are_recalled_and_changed_ones_stand_beside(bring
     entries = [mem0_memory("Li drinks oolong in the morning", "tea"), mem0_memory("早上喝乌龙茶"), mem0_memory("")]
     assert numbers(await bring("mem0", {"results": entries})) == {"memories": (3, 2, 0, 1)}
     assert (await recalled(mine, "oolong"))[0] == "Li drinks oolong in the morning"
-    found = (await mine.recall("乌龙茶")).hits[0].memory
+    found = (await mine.recall(Cue("乌龙茶"))).hits[0].memory
     assert (found.content, found.kind, found.occurred_at) == ("早上喝乌龙茶", Kind.THOUGHT, BEGINNING)
     entries[0]["memory"] = "Li drinks green tea now"
     changed = await bring("mem0", {"results": entries})
     assert (numbers(changed), changed.remarks[CHANGED]) == ({"memories": (3, 1, 1, 1)}, 1)
-    hit = (await mine.recall("green tea")).hits[0].memory
+    hit = (await mine.recall(Cue("green tea"))).hits[0].memory
     before = await mine.get(UUID(hit.metadata["mem0"][EARLIER]))
     assert (before.content, hit.evidence) == ("Li drinks oolong in the morning", ())
     assert numbers(await bring("mem0", {"results": entries})) == {"memories": (3, 0, 2, 1)}
@@ -283,7 +283,7 @@ async def test_a_letta_agent_moves_in(bring, mine):
     arrival = await bring("letta", file)
     assert numbers(arrival) == {"conversations": (1, 1, 0, 0), "messages": (1, 1, 0, 0), "memories": (2, 2, 0, 0)}
     assert await read(mine, "letta:ada") == ["我叫李"]
-    passage = (await mine.recall("bees")).hits[0].memory
+    passage = (await mine.recall(Cue("bees"))).hits[0].memory
     assert (passage.content, passage.keywords) == ("Ada keeps bees behind the school", ("bees",))
     file["agents"][0]["messages"] = [{**letta_user("再见", 5), "id": "message-0"}]
     assert numbers(await bring("letta", file))["messages"] == (1, 1, 0, 0)

@@ -112,7 +112,7 @@ async def test_without_an_event_loop(recollect, url):
 
 async def test_a_write_key_brings_new_memories_and_no_more_trust_than_it_has(recollect, url):
     mind = await recollect.mind("ada", "li")
-    await mind.remember("Li drinks green tea")
+    await mind.remember(NewMemory("Li drinks green tea"))
     data = await write(recollect, agent="ada", user="li")
     async with Client(url, await new_key(recollect, (Right.WRITE,), trust=20)) as writer:
         outcome = await writer.import_scopes(io.BytesIO(data), "may", user="zoe")
@@ -164,7 +164,7 @@ async def test_what_is_wrong_is_said_before_anything_is_sent(recollect, url):
 
 async def test_a_file_may_be_larger_than_another_body_but_not_endless(recollect, url):
     mind, text = await recollect.mind("ada", "li"), "".join(chr(0x4E00 + (n * 7919) % 20_000) for n in range(9_000))
-    await mind.remember_many([NewMemory(f"{number}{text[number:]}{text[:number]}") for number in range(22)], bulk=True)
+    await mind.load([NewMemory(f"{number}{text[number:]}{text[:number]}") for number in range(22)])
     data = await write(recollect, agent="ada", user="li")
     assert 3 * 1024 * 1024 < len(data) < LARGEST
     async with Client(url, await new_key(recollect, tenant="elsewhere")) as there:
@@ -189,7 +189,7 @@ async def begin_slow_upload(url, secret):
     host, _, port = address.partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     head = (f"Host: {address}", f"Authorization: Bearer {secret}", "Content-Length: 3000000")
-    writer.write("\r\n".join(["POST /v1/admin/import HTTP/1.1", *head, "", "P"]).encode())
+    writer.write("\r\n".join(["POST /v1/import HTTP/1.1", *head, "", "P"]).encode())
     await writer.drain()
     return reader, writer
 

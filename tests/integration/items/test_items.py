@@ -11,6 +11,7 @@ from conftest import new_key
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError
 from recollect.models.items import DropItem, FindItems, GetItem, ListPaths, PutItem
 from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
@@ -118,7 +119,7 @@ async def test_a_text_is_recalled_and_leads_to_its_item(mind):
 
 async def test_replacing_or_dropping_an_item_forgets_its_memory_with_all_derived(mind, owner):
     first = await mind.items.put(LI, TEA, {}, text="Li drinks green tea")
-    [thought] = await mind.remember_many([NewMemory("Li is calm", evidence=(first.memory_id,))])
+    [thought] = await mind.remember(NewMemory("Li is calm", evidence=(first.memory_id,)))
     second = await mind.items.put(LI, TEA, {}, text="Li drinks black tea")
     assert [memory.id for memory in (await mind.list()).memories] == [second.memory_id]
     assert thought.id not in {memory.id for memory in (await mind.list()).memories}
@@ -382,7 +383,7 @@ async def test_what_has_faded_stays_an_item(mind, owner):
     assert await mind.items.find(text="tea") == ()
     await mind.items.drop(LI, TEA)
     assert owner.execute("select count(*) from memories").fetchone() == (0,)
-    assert (await mind.recall("tea")).hits == ()
+    assert (await mind.recall(Cue("tea"))).hits == ()
 
 
 async def test_an_answer_has_an_end(mind):

@@ -15,7 +15,8 @@ from recollect.doors.http.app import create_app
 from recollect.errors import ChatModelError, LeaseLostError, UnavailableError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
-from recollect.models.conversations import NewMessage, SegmentEnd, SegmentState
+from recollect.models.conversations import NewMessage
+from recollect.models.knowledge import SegmentEnd, SegmentState
 from recollect.models.memories import MemoryProgress, Role
 from recollect.settings import Settings
 from recollect.store.service.jobs import Lease
@@ -101,12 +102,12 @@ async def run(running, mind, owner):
 
 
 async def segments_of(mind, conversation="c"):
-    return (await mind.conversation(conversation).get(segments=200)).segments
+    return await mind.conversation(conversation).segments()
 
 
 async def close_segment(conversation):
     await conversation.update(close_segment=True)
-    return (await conversation.get(segments=200)).segments
+    return await conversation.segments()
 
 
 def fall_silent(owner, minutes=61):
@@ -134,7 +135,7 @@ async def test_one_turn_of_another_topic_is_no_change(plain, owner):
     mind = await plain.mind("ada", "li")
     await mind.conversation("c").append(said([ROWING[0], ROWING[1], TAXES[0], ROWING[2], ROWING[0]]))
     assert await run(plain, mind, owner) == 0
-    assert await segments_of(mind) == ()
+    assert await segments_of(mind) == []
 
 
 async def test_turns_that_come_one_by_one_are_cut_as_if_they_came_together(plain, owner):
@@ -375,7 +376,7 @@ async def test_without_the_step_that_cuts_nothing_closes(plain, owner):
     running = replace(plain, parts=replace(plain.parts, steps=choose_steps("summarise")))
     mind = await running.mind("ada", "li")
     await mind.conversation("c").append(said([*ROWING, *TAXES]))
-    assert await close_segment(mind.conversation("c")) == ()
+    assert await close_segment(mind.conversation("c")) == []
     assert await run(running, mind, owner) == 0
 
 
@@ -417,7 +418,7 @@ async def test_a_segment_that_loses_a_message_is_made_again_from_the_others(reco
     [segment] = await segments_of(mind)
     assert set((await mind.get(segment.summary_id)).evidence) == {receipts[0].id, receipts[2].id}
     await mind.forget([receipts[0].id, receipts[2].id])
-    assert await segments_of(mind) == ()
+    assert await segments_of(mind) == []
 
 
 async def test_a_deleted_conversation_waits_and_a_restored_one_goes_on(plain, owner):
@@ -468,20 +469,18 @@ async def test_segments_are_listed_and_closed_over_http(recollect, http, owner):
     mind = await recollect.mind("ada", "li")
     await mind.conversation("c").append(said([*ROWING, *TAXES]))
     scope = {"agent": "ada", "user": "li"}
+    place = "/v1/conversations/c/segments"
     ask = {"close_segment": True}
-
-    async def read(**more):
-        params = scope | {"segments": 200} | more
-        return (await http.get("/v1/conversations/c", params=params)).json()["segments"]
-
-    assert await read() == []
+    assert (await http.get(place, params=scope)).json() == {"segments": []}
     assert (await http.patch("/v1/conversations/c", json=scope | ask)).json()["state"] == "active"
-    closed = await read()
+    closed = (await http.get(place, params=scope)).json()["segments"]
     assert closed[-1]["last_number"] == 9 and closed[-1]["state"] == "closed"
     await run(recollect, mind, owner)
-    assert [each["state"] for each in await read(segments=1)] == ["enriched"]
-    assert await read(after=9) == []
-    assert (await http.get("/v1/conversations/x?agent=ada&segments=1")).status_code == 404
+    listed = (await http.get(place, params=scope | {"limit": 1})).json()["segments"]
+    assert [each["state"] for each in listed] == ["enriched"]
+    behind = (await http.get(place, params=scope | {"after": 9})).json()
+    assert behind == {"segments": []}
+    assert (await http.get("/v1/conversations/x/segments?agent=ada")).status_code == 404
     assert (await http.patch("/v1/conversations/x", json={"agent": "ada"} | ask)).status_code == 404
 
 
@@ -503,4 +502,4 @@ async def test_the_client_lists_segments_as_the_mind_does(recollect, owner):
         there = (await client.mind("ada", "li")).conversation("c")
         assert await close_segment(there) == await segments_of(mind)
         await run(recollect, mind, owner)
-        assert (await there.get(segments=200)).segments == await segments_of(mind)
+        assert await there.segments() == await segments_of(mind)

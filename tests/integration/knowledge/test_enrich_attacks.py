@@ -21,7 +21,8 @@ from integration.knowledge.test_enrich import (
 from recollect.errors import ChatModelError, UnavailableError
 from recollect.jobs.enrich import close_silent
 from recollect.jobs.worker import IDLE, Tasks
-from recollect.models.conversations import ConversationState, SegmentEnd, SegmentState
+from recollect.models.conversations import ConversationState
+from recollect.models.knowledge import SegmentEnd, SegmentState
 from recollect.store.conversations import lifecycle
 from recollect.store.conversations.lifecycle import StateChange
 from recollect.store.knowledge import segments
@@ -67,7 +68,7 @@ async def test_what_is_running_in_a_restored_conversation_waits_until_it_is_back
     fall_silent(owner)
     assert await run(plain, mind, owner) == 0
     await mind.conversation("c").update(close_segment=True)
-    assert (await mind.conversation("c").get(segments=200)).segments == ()
+    assert await mind.conversation("c").segments() == []
     drop_jobs(owner)
     await close_silent(plain.parts.database, 60)
     assert owner.execute(WAITING).fetchone() == (0,)
@@ -146,7 +147,7 @@ async def test_a_label_of_what_was_forgotten_meanwhile_is_not_written(plain, own
     with monkeypatch.context() as patch:
         patch.setattr(verb, "find_closings", forget_meanwhile)
         assert await run(plain, mind, owner) == 0
-    assert await segments_of(mind) == ()
+    assert await segments_of(mind) == []
     assert owner.execute(WAITING).fetchone() == (1,)
     assert await run(plain, mind, owner) == 1
     [segment] = await segments_of(mind)
@@ -237,7 +238,7 @@ async def test_without_the_step_that_cuts_nothing_is_queued(plain, owner):
     mind = await running.mind("ada", "li")
     await mind.conversation("c").append(said(ROWING))
     await mind.conversation("c").update(close_segment=True)
-    assert (await mind.conversation("c").get(segments=200)).segments == ()
+    assert await mind.conversation("c").segments() == []
     fall_silent(owner)
     await Tasks(None, running.parts, IDLE).close_silent(None, 0)
     assert owner.execute(WAITING).fetchone() == (0,)

@@ -65,7 +65,7 @@ async def test_the_same_fact_is_recognised_and_completed(mind, owner):
     [first] = await mind.knowledge.add(NewFact("Ann", "works_at", "Acme Corp.", valid_at=day(0)))
     [same] = await mind.knowledge.add(NewFact("ann", "works at", "acme corp", valid_at=day(5)))
     assert same == first
-    receipt = await mind.remember("Ann said when she leaves")
+    [receipt] = await mind.remember("Ann said when she leaves")
     ended = NewFact("Ann", "worksAt", "Acme Corp", valid_at=day(1), invalid_at=day(50), evidence=(receipt.id,))
     [completed] = await mind.knowledge.add(ended)
     assert (completed.id, completed.version, completed.span) == (first.id, 2, ValidTime(day(0), day(50)))
@@ -78,12 +78,12 @@ async def test_the_same_fact_is_recognised_and_completed(mind, owner):
 async def test_evidence_is_added_and_trust_is_that_of_the_least_source(recollect, mind, owner):
     _, secret = await new_key(recollect, trust=30)
     weak = await recollect.authorize(secret, "http", "ada", "li")
-    [one], [two] = await mind.remember_many(["she said so"]), await weak.remember_many(["he said so"])
+    [one], [two] = await mind.remember("she said so"), await weak.remember("he said so")
     [fact] = await mind.knowledge.add(NewFact("Ann", "likes", "tea", evidence=(one.id, two.id)))
     assert (await mind.get(fact.memory_id)).trust == 30
     [other] = await weak.knowledge.add(NewFact("Ann", "likes", "milk"))
     assert (await mind.get(other.memory_id)).trust == 30
-    three = await mind.remember("they said so")
+    [three] = await mind.remember("they said so")
     await mind.knowledge.add(NewFact("Ann", "likes", "tea", evidence=(three.id,)))
     assert set((await mind.get(fact.memory_id)).evidence) == {one.id, two.id, three.id}
 

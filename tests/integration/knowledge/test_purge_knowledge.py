@@ -172,7 +172,7 @@ async def test_a_fact_that_is_said_elsewhere_too_is_learned_again_from_there_alo
     await learn(mind, script, "c", [entity("Bo"), entity("Rome")], [fact("Bo", "visits", "Rome")], days=2)
     [oslo, rome, bo] = (await mind.knowledge.facts()).facts
     assert evidence_of(owner, oslo.memory_id) == {said, confirmed}
-    [thought] = await mind.remember_many([NewMemory("Ann is far away.", kind=Kind.THOUGHT, evidence=(oslo.memory_id,))])
+    [thought] = await mind.remember(NewMemory("Ann is far away.", kind=Kind.THOUGHT, evidence=(oslo.memory_id,)))
     asked = len(script.asked)
 
     await first.purge()

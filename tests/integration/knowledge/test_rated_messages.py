@@ -12,7 +12,7 @@ from recollect.core.agents.reflection import Insight, Insights, Questions
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import ImportanceFrom, Kind, Role
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from support.models.fake_chat import FakeChatModel
 from support.service.known_numbers import first_number
@@ -104,6 +104,6 @@ async def test_a_chat_agent_reflects_on_what_was_said(running, owner):
 async def test_what_is_said_is_in_the_stream(running, owner):
     mind = await talk(running, owner, [NewMessage(Role.USER, text) for text in SAID])
     await learn(running)
-    found = await mind.recall("the soup", limit=10, options=RecallOptions(channels=("stream",)))
+    found = await mind.recall(Cue("the soup", channels=("stream",), limit=10))
     assert {hit.memory.kind for hit in found.hits} == {Kind.MESSAGE, Kind.SUMMARY}
     assert {hit.memory.content for hit in found.hits} >= set(SAID)

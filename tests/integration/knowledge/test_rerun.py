@@ -165,8 +165,7 @@ async def state(mind, **times):
     if times:
         return facts, summaries
     entities = sorted((each.name, each.aliases) for each in (await mind.knowledge.entities()).entities)
-    segments = (await mind.conversation("c").get(segments=200)).segments
-    labels = [(each.label, each.state.value, each.summary_id) for each in segments]
+    labels = [(each.label, each.state.value, each.summary_id) for each in await mind.conversation("c").segments()]
     hits = [hit.memory.content for hit in (await mind.recall("Where does Ann live?")).hits]
     return facts, summaries, entities, labels, hits
 
@@ -366,7 +365,7 @@ async def test_two_runs_one_after_the_other(enriched, running, new, owner):
     assert await texts_of(enriched) == OLD_FACTS
     assert await texts_of(enriched, as_of=between) == NEW_FACTS
     assert [run for (run,) in owner.execute("select state from runs").fetchall()] == ["switched", "switched"]
-    [segment, *_] = (await enriched.conversation("c").get(segments=200)).segments
+    [segment, *_] = await enriched.conversation("c").segments()
     assert (await enriched.get(segment.summary_id)).content == "Old: Ann, Oslo."
     # Whatever is asked for again after a switch is another run, and is paid for again.
     await reruns(running, new).run(EnrichRequest(model=NEW))
@@ -390,7 +389,7 @@ async def test_a_segment_that_lost_a_message_meanwhile_is_left_out(enriched, run
     for table in ("extractions", "mentions", "entities", "memories", "beliefs"):
         rows = owner.execute(f"select each::text from {table} each").fetchall()
         assert not [row for row in rows if "boat" in row[0].lower() and "in Bergen" in row[0]], table
-    assert [each.state.value for each in (await enriched.conversation("c").get(segments=200)).segments][1] == "closed"
+    assert [each.state.value for each in await enriched.conversation("c").segments()][1] == "closed"
 
 
 async def test_a_conversation_that_was_deleted_meanwhile_is_left_out(mind, running, new, owner):

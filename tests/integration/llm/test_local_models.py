@@ -111,7 +111,7 @@ def test_a_graph_without_states_is_refused():
 async def test_a_database_changes_to_a_pulled_model(tmp_path, recollect, addresses):
     models = install(tmp_path, "small", write_xlm_roberta(tmp_path / "hub", "mean"))
     space = await models.use("small")
-    receipt = await (await recollect.mind("ada", "li")).remember("li grows tomatoes")
+    receipt = (await (await recollect.mind("ada", "li")).remember("li grows tomatoes"))[0]
     chosen = {"embedder": "local", "embedder_model": space, "embedding__models_dir": str(tmp_path / "models")}
     said = run("admin", "embeddings", "change", settings=settings_of(addresses, **chosen))
     assert space in said

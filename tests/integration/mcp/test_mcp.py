@@ -116,7 +116,7 @@ async def test_a_call_that_is_named_is_stored_once(client, mind):
 
 async def test_a_recall_goes_by_kind_time_and_topic(client, mind):
     told = ((Kind.EVENT, "tea in spring", "drinks"), (Kind.THOUGHT, "tea is calming", "mood"))
-    await mind.remember_many([NewMemory(text, kind, topic=topic) for kind, text, topic in told])
+    await mind.remember([NewMemory(text, kind, topic=topic) for kind, text, topic in told])
     thoughts, _ = await call(client, "recall", text="tea", kinds=["thought"])
     assert [hit["kind"] for hit in thoughts["hits"]] == ["thought"]
     later, _ = await call(client, "recall", text="tea", since="2020-01-01T00:00:00Z", until="2020-02-01T00:00:00+08:00")
@@ -126,8 +126,8 @@ async def test_a_recall_goes_by_kind_time_and_topic(client, mind):
 
 
 async def test_something_perceived_reminds_of_events_and_thoughts(client, mind):
-    await mind.remember_many([NewMemory("Maria drinks coffee", triple=Triple("Maria", "drinks", "coffee"))])
-    await mind.remember("coffee keeps Maria awake", kind=Kind.THOUGHT, keywords=("coffee",))
+    await mind.remember(NewMemory("Maria drinks coffee", triple=Triple("Maria", "drinks", "coffee")))
+    await mind.remember(NewMemory("coffee keeps Maria awake", Kind.THOUGHT, keywords=("coffee",)))
     found, lines = await call(client, "associate", subject="Maria", object="coffee")
     assert [memory["content"] for memory in found["events"]] == ["Maria drinks coffee"]
     assert [memory["content"] for memory in found["thoughts"]] == ["coffee keeps Maria awake"]
@@ -154,13 +154,14 @@ async def test_a_conversation_is_read_and_made_a_context_of(client, mind):
 @pytest.mark.parametrize(
     ("tool", "arguments", "hint"),
     [
-        ("recall", {"query": "x", "limit": 500}, "limit: Input should be less than or equal to 50"),
-        ("context", {}, "query: Field required"),
-        ("recall", {"query": "x", "kinds": ["dream"]}, "'message', 'event'"),
-        ("recall", {"query": "x", "since": "yesterday"}, "since must be written as in 2026-01-31T12:00:00+08:00"),
-        ("recall", {"query": "x", "since": "2026-01-01T00:00:00"}, "with the offset"),
-        ("recall", {"query": "x", "timezone": "Mars/Olympus"}, "timezone"),
-        ("recall", {"query": "x", "n_results": 1}, "`n_results` is not known here; did you mean `limit`?"),
+        ("recall", {"text": "x", "limit": 500}, "limit: Input should be less than or equal to 50"),
+        ("context", {}, "text: Field required"),
+        ("recall", {"text": "x", "kinds": ["dream"]}, "'message', 'event'"),
+        ("recall", {"text": "x", "since": "yesterday"}, "since must be written as in 2026-01-31T12:00:00+08:00"),
+        ("recall", {"text": "x", "since": "2026-01-01T00:00:00"}, "with the offset"),
+        ("recall", {"text": "x", "zone": "Mars/Olympus"}, "zone"),
+        ("recall", {"query": "x"}, "`query` is not known here; did you mean `text`?"),
+        ("recall", {"text": "x", "top_k": 1}, "`top_k` is not known here; did you mean `limit`?"),
         ("remember", {"text": "x"}, "`text` is not known here; did you mean `content`?"),
         ("history", {"conversation": "x", "zzz": 1}, "known are `conversation`, `max_tokens`, `agent`, `user`"),
         ("remember", {"content": "  "}, "content must not be blank"),
@@ -235,7 +236,7 @@ def test_names_are_kept_within_bounds(bounds, names):
 
 
 async def test_topics_entities_and_memories_are_resources(client, mind):
-    await mind.remember_many([NewMemory("temples of Kyoto", topic="travel->Japan"), NewMemory("other")])
+    await mind.remember([NewMemory("temples of Kyoto", topic="travel->Japan"), NewMemory("other")])
     await mind.knowledge.add(NewFact("Ann Li", "lives in", "Kyoto"))
     listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
     templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}

@@ -39,9 +39,9 @@ async def test_a_session_of_the_official_client(recollect, owner, mode, path):
     async with listening(recollect) as url, over_http(url, secret, mode, path) as client:
         assert [tool.name for tool in (await client.list_tools()).tools][:2] == ["remember", "recall"]
         stored = (await client.call_tool("remember", {"content": "Li drinks tea"})).structured_content
-        found = (await client.call_tool("recall", {"query": "what does Li drink"})).structured_content
+        found = (await client.call_tool("recall", {"text": "what does Li drink"})).structured_content
         assert [hit["id"] for hit in found["hits"]] == [stored["id"]]
-        bad = await client.call_tool("recall", {"query": "x", "limit": 500})
+        bad = await client.call_tool("recall", {"text": "x", "limit": 500})
         assert (bad.is_error, "limit" in bad.content[0].text) == (True, True)
         [memory] = (await client.read_resource(f"memory://memories/{stored['id']}")).contents
         assert json.loads(memory.text)["origin"] == "mcp:bot"
@@ -56,9 +56,9 @@ async def test_a_key_that_is_not_bound_names_the_scope(recollect):
     _, secret = await new_key(recollect)
     await (await recollect.mind("ada", "li")).remember("Li drinks tea")
     async with listening(recollect) as url, over_http(url, secret) as client:
-        unnamed = await client.call_tool("recall", {"query": "tea"})
+        unnamed = await client.call_tool("recall", {"text": "tea"})
         assert (unnamed.is_error, "agent is required" in unnamed.content[0].text) == (True, True)
-        named = await client.call_tool("recall", {"query": "tea", "agent": "ada", "user": "li"})
+        named = await client.call_tool("recall", {"text": "tea", "agent": "ada", "user": "li"})
         assert len(named.structured_content["hits"]) == 1
         listed = await client.read_resource("memory://topics?agent=ada&user=li")
         assert listed.contents[0].text
@@ -66,13 +66,13 @@ async def test_a_key_that_is_not_bound_names_the_scope(recollect):
 
 async def test_every_tool_refuses_other_names_than_the_keys(recollect):
     secret, foreign = await bound_key(recollect), await recollect.mind("bob", "li")
-    [receipt] = await foreign.remember_many(SECRET)
+    [receipt] = await foreign.remember(SECRET)
     arguments = {
         "remember": {"content": "x"},
-        "recall": {"query": "vault"},
+        "recall": {"text": "vault"},
         "associate": {"subject": "vault"},
         "history": {"conversation": "c"},
-        "context": {"query": "vault"},
+        "context": {"text": "vault"},
         "update_memory": {"id": str(receipt.id), "content": "x"},
         "forget": {"ids": [str(receipt.id)]},
     }
@@ -105,7 +105,7 @@ async def test_the_rights_of_the_key_count(recollect):
             True,
             "This API key does not have the `write` permission.",
         )
-        assert not (await client.call_tool("recall", {"query": "x"})).is_error
+        assert not (await client.call_tool("recall", {"text": "x"})).is_error
 
 
 # Turned away at the door.

@@ -30,11 +30,11 @@ async def test_a_process_of_its_own(addresses, owner, mode, tmp_path):
     async with over_stdio(*options, mode=mode, log=log, **settings_of(addresses, embedder="none")) as client:
         assert len((await client.list_tools()).tools) == 7
         stored = (await client.call_tool("remember", {"content": SECRET})).structured_content
-        found = (await client.call_tool("recall", {"query": "the vault"})).structured_content
+        found = (await client.call_tool("recall", {"text": "the vault"})).structured_content
         assert [hit["id"] for hit in found["hits"]] == [stored["id"]]
-        bad = await client.call_tool("recall", {"query": SECRET, "limit": 500})
+        bad = await client.call_tool("recall", {"text": SECRET, "limit": 500})
         assert (bad.is_error, "limit" in bad.content[0].text) == (True, True)
-        other = await client.call_tool("recall", {"query": "x", "agent": "bob"})
+        other = await client.call_tool("recall", {"text": "x", "agent": "bob"})
         assert (other.is_error, other.content[0].text[:24]) == (True, "agent and user are fixed")
         assert (await client.read_resource("memory://topics")).contents[0].text
         filled = await client.get_prompt("with_memory", {"question": "the vault?"})
@@ -48,12 +48,12 @@ async def test_in_front_of_a_server(recollect):
     environment = {"RECOLLECT_KEY": await bound_key(recollect), "RECOLLECT_DATABASE_URL": "host=/nowhere"}
     async with listening(recollect) as url, over_stdio("--url", url, **environment) as client:
         stored = (await client.call_tool("remember", {"content": "Li drinks tea"})).structured_content
-        found = (await client.call_tool("recall", {"query": "tea"})).structured_content
+        found = (await client.call_tool("recall", {"text": "tea"})).structured_content
         assert [hit["id"] for hit in found["hits"]] == [stored["id"]]
-        told = (await client.call_tool("context", {"query": "tea"})).structured_content
+        told = (await client.call_tool("context", {"text": "tea"})).structured_content
         assert told["memory_ids"] == [stored["id"]]
         assert (await client.call_tool("associate", {"subject": "tea"})).structured_content
-        other = await client.call_tool("recall", {"query": "x", "agent": "bob"})
+        other = await client.call_tool("recall", {"text": "x", "agent": "bob"})
         assert (other.is_error, "is bound" in other.content[0].text) == (True, True)
         gone = (await client.call_tool("forget", {"ids": [stored["id"]]})).structured_content
         assert gone == {"forgotten": [stored["id"]]}

@@ -96,9 +96,9 @@ def test_broken_bytes_are_refused(connection):
         copy.write_row((b"123",))
 
 
-@pytest.mark.parametrize("bulk", [False, True])
-async def test_keywords_survive_whatever_they_hold(mind, bulk):
+@pytest.mark.parametrize("way", ["remember", "load"])
+async def test_keywords_survive_whatever_they_hold(mind, way):
     keywords = ('say "hi"', "back\\slash", "a,b", "{x}", "null", "茶", "two words", "'single'")
-    await mind.remember_many([NewMemory("filed", keywords=keywords), NewMemory("not filed")], bulk=bulk)
+    await getattr(mind, way)([NewMemory("filed", keywords=keywords), NewMemory("not filed")])
     filed, plain = (await mind.list()).memories
     assert (filed.keywords, plain.keywords) == (keywords, ())

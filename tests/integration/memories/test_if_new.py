@@ -31,15 +31,15 @@ def rows(owner, source):
 
 
 async def test_the_same_text_is_stored_once(mind, owner):
-    first = await mind.remember("Li likes green tea.")
+    [first] = await mind.remember("Li likes green tea.")
     for text in ("Li likes green tea.", "li likes  GREEN tea", "Ｌi likes green tea!"):
-        [met] = await mind.remember_many(text, if_new="same")
+        [met] = await mind.remember(text, if_new="same")
         assert (met.id, met.known, met.progress) == (first.id, True, "embedded")
     assert (rows(owner, "memories"), rows(owner, "changes")) == (1, 1)
     assert owner.execute("select memory_count from scopes").fetchone() == (1,)
-    other = await mind.remember("Li likes black tea.", if_new="same")
+    [other] = await mind.remember("Li likes black tea.", if_new="same")
     assert not other.known and rows(owner, "memories") == 2
-    again = await mind.remember("Li likes green tea.")
+    [again] = await mind.remember("Li likes green tea.")
     assert not again.known and rows(owner, "memories") == 3
     with pytest.raises(InvalidInputError):
         await mind.remember("x", if_new="perhaps")
@@ -58,40 +58,40 @@ async def test_the_same_text_is_stored_once(mind, owner):
     ],
 )
 async def test_nearly_the_same_terms_are_known_if_asked_for(mind, text, near):
-    first = await mind.remember(LONG, keywords=("club",))
-    [met] = await mind.remember_many(text, if_new="near")
+    [first] = await mind.remember(NewMemory(LONG, keywords=("club",)))
+    [met] = await mind.remember(text, if_new="near")
     assert met.known == near and (met.id == first.id) == near
 
 
 async def test_chinese_is_compared_as_well(mind):
-    first = await mind.remember("张伟喜欢喝绿茶。")
-    met = await mind.remember("张伟喜欢喝绿茶", if_new="near")
+    [first] = await mind.remember("张伟喜欢喝绿茶。")
+    [met] = await mind.remember("张伟喜欢喝绿茶", if_new="near")
     assert met.id == first.id
-    other = await mind.remember("张伟不喜欢喝绿茶", if_new="near")
+    [other] = await mind.remember("张伟不喜欢喝绿茶", if_new="near")
     assert not other.known
 
 
 async def test_kind_speaker_trust_and_state_decide(mind, owner):
-    first = await mind.remember("Li likes tea.", speaker="Ann")
+    [first] = await mind.remember(NewMemory("Li likes tea.", speaker="Ann"))
     for other in (
         NewMemory("Li likes tea.", Kind.THOUGHT, speaker="Ann"),
         NewMemory("Li likes tea.", speaker="Bob"),
     ):
-        [made] = await mind.remember_many(other, if_new="near")
+        [made] = await mind.remember(other, if_new="near")
         assert not made.known
     weaker = with_access(mind, caller=replace(mind.access.caller, trust=20))
-    met = await weaker.remember("Li likes tea.", speaker="ann", if_new="same")
+    [met] = await weaker.remember(NewMemory("Li likes tea.", speaker="ann"), if_new="same")
     assert met.id == first.id
-    doubtful = await weaker.remember("Bo likes rice.")
-    sure = await mind.remember("Bo likes rice.", if_new="same")
+    [doubtful] = await weaker.remember("Bo likes rice.")
+    [sure] = await mind.remember("Bo likes rice.", if_new="same")
     assert not sure.known and sure.id != doubtful.id
     # What is past, has expired or has faded is not what is known.
     await mind.update(first.id, content="Li likes coffee.")
     soon = datetime.now(UTC) + timedelta(seconds=0.05)
-    await mind.remember("Bread is baked.", expires_at=soon)
+    await mind.remember(NewMemory("Bread is baked.", expires_at=soon))
     await asyncio.sleep(0.06)
     for text in ("Li likes tea.", "Bread is baked."):
-        new = await mind.remember(text, speaker="Ann" if "tea" in text else "", if_new="same")
+        [new] = await mind.remember(NewMemory(text, speaker="Ann" if "tea" in text else ""), if_new="same")
         assert not new.known
 
 
@@ -99,10 +99,10 @@ async def test_what_a_deleted_conversation_said_is_not_known(mind):
     view = mind.conversation("c")
     await view.append([NewMessage(Role.USER, "Li likes tea.")])
     said = NewMemory("Li likes tea.", Kind.MESSAGE)
-    [met] = await mind.remember_many(said, if_new="same")
+    [met] = await mind.remember(said, if_new="same")
     assert met.known
     await view.delete()
-    [new] = await mind.remember_many(said, if_new="same")
+    [new] = await mind.remember(said, if_new="same")
     assert not new.known
 
 
@@ -113,13 +113,13 @@ async def test_a_call_is_compared_with_itself(mind, owner):
         NewMemory("Bo likes rice."),
         NewMemory("Both are hungry.", Kind.THOUGHT, evidence=(1, 2)),
     ]
-    first, second, third, thought = await mind.remember_many(new, if_new="same")
+    first, second, third, thought = await mind.remember(new, if_new="same")
     assert (second.id, second.known, second.progress) == (first.id, True, "embedded") and not third.known
     assert {*(await mind.get(thought.id)).evidence} == {first.id, third.id}
-    repeated = await mind.remember_many(new, if_new="same")
+    repeated = await mind.remember(new, if_new="same")
     assert [each.id for each in repeated] == [first.id, first.id, third.id, thought.id]
     assert all(each.known for each in repeated) and rows(owner, "memories") == 3
-    mixed = await mind.remember_many(["Li likes tea.", "Zoe sings."], if_new="same")
+    mixed = await mind.remember(["Li likes tea.", "Zoe sings."], if_new="same")
     assert [each.known for each in mixed] == [True, False]
 
 
@@ -127,9 +127,7 @@ async def test_writers_at_once_store_it_once(recollect, addresses, mind, owner):
     minds = [await recollect.mind("ada", "li") for _ in range(6)]
     # Another origin: its writes share no transaction with the others.
     minds += [with_access(each, caller=replace(each.access.caller, origin="other")) for each in minds]
-    given = [
-        each.remember_many(["Li likes tea.", f"Number {number}."], if_new="same") for number, each in enumerate(minds)
-    ]
+    given = [each.remember(["Li likes tea.", f"Number {number}."], if_new="same") for number, each in enumerate(minds)]
     receipts = await asyncio.gather(*given)
     assert len({each[0].id for each in receipts}) == 1
     assert sum(not each[0].known for each in receipts) == 1
@@ -137,13 +135,13 @@ async def test_writers_at_once_store_it_once(recollect, addresses, mind, owner):
 
 
 async def test_a_key_answers_as_the_first_time(mind, owner):
-    first = await mind.remember("Li likes tea.")
+    [first] = await mind.remember("Li likes tea.")
     asked = ["li likes tea", "Bo likes rice."]
-    once = await mind.remember_many(asked, if_new="same", idempotency_key="k")
+    once = await mind.remember(asked, if_new="same", idempotency_key="k")
     assert [each.known for each in once] == [True, False] and once[0].id == first.id
-    assert await mind.remember_many(asked, if_new="same", idempotency_key="k") == once
+    assert await mind.remember(asked, if_new="same", idempotency_key="k") == once
     with pytest.raises(ConflictError):
-        await mind.remember_many(asked, idempotency_key="k")
+        await mind.remember(asked, idempotency_key="k")
     assert rows(owner, "memories") == 2
 
 
@@ -160,7 +158,7 @@ async def test_every_door_takes_it(recollect, addresses):
         wrong = await http.post("/v1/memories", json=SCOPE | {"content": "x", "if_new": "perhaps"})
         assert wrong.status_code == 422
     async with listening(recollect) as url, Client(url, secret) as client:
-        met = await (await client.mind("ada", "li")).remember("Li likes tea", if_new="same")
+        [met] = await (await client.mind("ada", "li")).remember("Li likes tea", if_new="same")
         assert met.known and str(met.id) == first["id"]
         async with over_http(url, secret) as tools:
             answer, text = await call(tools, "remember", content="Li likes tea", if_new="same", **SCOPE)

@@ -28,10 +28,10 @@ async def test_a_fact_is_exported_without_the_version_that_it_came_from(recollec
 
 
 async def test_evidence_that_is_in_the_file_is_kept(recollect, mind, tmp_path):
-    source = await mind.remember("a source")
+    [source] = await mind.remember("a source")
     [stated] = await mind.knowledge.add(NewFact("Ann", "knows", "Bo", valid_at=START))
     await mind.knowledge.end(stated.id, datetime.now(UTC) + timedelta(days=9))
-    await mind.remember_many([NewMemory("a thought", evidence=(source.id, stated.memory_id))])
+    await mind.remember(NewMemory("a thought", evidence=(source.id, stated.memory_id)))
     first, _, thought = await copy(mind, await recollect.mind("copy"), tmp_path / "lines")
     assert (first.content, thought.content, thought.evidence) == ("a source", "a thought", (first.id,))
 
@@ -43,7 +43,7 @@ async def test_the_command_says_what_is_not_in_the_file(addresses, mind, tmp_pat
     assert "Left out" not in command_line.run(*words, settings=settings)
     [stated] = await mind.knowledge.add(NewFact("Ann", "knows", "Bo", valid_at=START))
     await mind.knowledge.end(stated.id, datetime.now(UTC) + timedelta(days=9))
-    await mind.remember("tea in Kyoto", topic="travel->Japan")
+    await mind.remember(NewMemory("tea in Kyoto", topic="travel->Japan"))
     await mind.conversation("c").append(["hello", {"role": "assistant", "content": "hi"}])
     await mind.items.batch([PutItem(("notes",), "one", {"a": 1})])
     ended = command_line.call(*words, settings=settings)

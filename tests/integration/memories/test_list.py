@@ -38,7 +38,7 @@ async def walk(mind, limit, **how):
 
 async def test_newest_first_is_the_reverse_of_oldest_first(mind):
     # The order is that of storing, not of what happened.
-    await mind.remember_many(
+    await mind.remember(
         [NewMemory(str(number), occurred_at=LONG_AGO.replace(year=2021 - number)) for number in range(7)]
     )
     oldest = await walk(mind, 3)
@@ -49,7 +49,7 @@ async def test_newest_first_is_the_reverse_of_oldest_first(mind):
 
 
 async def test_a_filter_restricts_both_orders(mind):
-    await mind.remember_many(
+    await mind.remember(
         [NewMemory(f"{kind} {number}", kind=kind) for number in range(4) for kind in (Kind.EVENT, Kind.CHAT)]
     )
     only = Filter(kinds=(Kind.CHAT,))
@@ -58,7 +58,7 @@ async def test_a_filter_restricts_both_orders(mind):
 
 
 async def test_words_must_all_be_there_in_any_form_and_script(mind):
-    await mind.remember_many(
+    await mind.remember(
         ["Li runs by the river", "Li was running home", "the river is wide", "张伟在腾讯工作", "張偉住在上海"]
     )
     assert await walk(mind, 1, words="Running") == ["Li runs by the river", "Li was running home"]
@@ -70,7 +70,7 @@ async def test_words_must_all_be_there_in_any_form_and_script(mind):
 
 
 async def test_words_find_what_is_out_of_recall(mind):
-    first = await mind.remember("the dentist is at four")
+    [first] = await mind.remember("the dentist is at four")
     await mind.update(first.id, content="the dentist is at five")
     await mind.conversation("c").append("no dentist today")
     await mind.conversation("c").update(state="archived")
@@ -82,10 +82,8 @@ async def test_words_find_what_is_out_of_recall(mind):
 
 async def test_a_keyword_lists_what_is_filed_under_it(mind):
     kinds = [Kind.EVENT, Kind.CHAT, Kind.THOUGHT, Kind.CHAT, Kind.EVENT]
-    await mind.remember_many(
-        [NewMemory(f"note {number}", kind, keywords=("Tea",)) for number, kind in enumerate(kinds)]
-    )
-    await mind.remember_many(
+    await mind.remember([NewMemory(f"note {number}", kind, keywords=("Tea",)) for number, kind in enumerate(kinds)])
+    await mind.remember(
         [NewMemory("note of a river", keywords=("river",)), NewMemory("a green cup", keywords=("tea",))]
     )
     filed = [*(f"note {number}" for number in range(5)), "a green cup"]
@@ -113,10 +111,10 @@ async def test_wrong_questions_are_refused(mind, http):
 
 
 async def test_a_memory_says_its_state_as_the_filter_names_it(mind):
-    first = await mind.remember("at four")
+    [first] = await mind.remember("at four")
     second = await mind.update(first.id, content="at five")
     [said] = await mind.conversation("c").append("hello")
-    old = await mind.remember("long ago", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021))
+    [old] = await mind.remember(NewMemory("long ago", occurred_at=LONG_AGO, expires_at=LONG_AGO.replace(year=2021)))
     [fact] = await mind.knowledge.add(NewFact("Ann", "lives in", "Rome", invalid_at=LONG_AGO))
     await mind.conversation("c").update(state="archived")
     await mind.fade(FadingRules(days=0))
@@ -142,7 +140,7 @@ async def test_a_memory_says_its_state_as_the_filter_names_it(mind):
 async def test_over_http_and_by_both_clients(recollect):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     mind = await recollect.mind("ada", "li")
-    await mind.remember_many(["one fish", "two fish", "red bird"])
+    await mind.remember(["one fish", "two fish", "red bird"])
     here = await mind.list(limit=1, order="newest", words="fish")
     async with http_client(recollect, secret) as http:
         asked = SCOPE | {"order": "newest", "words": "fish", "limit": 1}
@@ -170,8 +168,8 @@ async def test_over_http_and_by_both_clients(recollect):
 async def test_a_page_reads_what_it_returns(mind, addresses, owner, mode):
     """Of 3,000 memories the newest 20, and the newest 20 of the 30 that have a word, are read by the key."""
     for start in range(0, 3_000, 1_000):
-        await mind.remember_many(
-            [NewMemory(f"number {n}{' zebra' if n % 100 == 0 else ''}") for n in range(start, start + 1_000)], bulk=True
+        await mind.load(
+            [NewMemory(f"number {n}{' zebra' if n % 100 == 0 else ''}") for n in range(start, start + 1_000)]
         )
     owner.execute("analyze")
     scope = Scope(mind.access.scope.tenant_id, "ada", "li")

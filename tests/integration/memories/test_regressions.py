@@ -56,7 +56,7 @@ def long_texts(count, length=10_000):
 
 
 async def test_a_model_that_refuses_everything_does_not_become_active(recollect, owner):
-    await (await recollect.mind("ada")).remember_many([NewMemory(f"note {number}") for number in range(5)])
+    await (await recollect.mind("ada")).remember([NewMemory(f"note {number}") for number in range(5)])
     wrong = FakeEmbedder(256)
     wrong.fail(lasting=True)
     with pytest.raises(RecollectError):
@@ -67,7 +67,7 @@ async def test_a_model_that_refuses_everything_does_not_become_active(recollect,
 async def test_a_refused_key_does_not_end_the_wait_for_vectors(recollect, owner, embedder):
     mind = await recollect.mind("ada")
     embedder.fail()
-    await mind.remember_many([NewMemory(f"note {number}") for number in range(4)])
+    await mind.remember([NewMemory(f"note {number}") for number in range(4)])
     embedder.fail(lasting=True)
     owner.execute("update procrastinate_jobs set attempts = 8")
     await recollect.work(until_empty=True)
@@ -101,7 +101,7 @@ async def test_a_write_under_way_at_the_switch_gets_its_vector(recollect, owner,
 
     async def write_and_switch(*arguments):
         # The space was filled before, so this write is not in it, and it ends after the switch.
-        writing.append(asyncio.create_task(mind.remember_many(["under way"])))
+        writing.append(asyncio.create_task(mind.remember("under way")))
         await reached.wait()
         await switch(*arguments)
 
@@ -147,7 +147,7 @@ async def test_a_space_that_was_only_tried_can_be_dropped(addresses):
 
 
 async def test_an_index_whose_build_failed_is_built_again(recollect, owner):
-    await (await recollect.mind("ada")).remember_many([NewMemory(f"note {number}") for number in range(20)])
+    await (await recollect.mind("ada")).remember([NewMemory(f"note {number}") for number in range(20)])
     await recollect.operator.spaces.index_large_scopes(10)
     broken = f"update pg_index set indisvalid = false where indexrelid::regclass::text like '{VECTORS}_of_%'"
     owner.execute(broken)
@@ -221,7 +221,7 @@ async def test_long_memories_do_not_stop_the_service_for_others(mind, embedder):
     prepare_all(new)
     alone = time.thread_time() - worked
     async with heartbeat() as gaps:
-        await mind.remember_many(new)
+        await mind.remember(new)
     assert max(gaps) < alone / 2
 
 
@@ -234,14 +234,7 @@ async def test_a_load_of_long_texts_outlives_its_own_preparation(recollect, mind
 
     monkeypatch.setattr(Load, "prepare_part", make_ready_slowly)
     recollect.parts.database.milliseconds = "100"
-    assert (
-        len(
-            await with_access(mind, deadline_seconds=0.1).remember_many(
-                [NewMemory("long"), NewMemory("longer")], bulk=True
-            )
-        )
-        == 2
-    )
+    assert len(await with_access(mind, deadline_seconds=0.1).load([NewMemory("long"), NewMemory("longer")])) == 2
 
 
 def test_long_words_are_not_kept_in_memory():
@@ -285,7 +278,7 @@ async def test_statements_of_callers_who_left_end_on_the_server_too(recollect, a
 async def test_keywords_and_the_end_of_a_long_text_are_found(mind, embedder, cue):
     embedder.fail()
     text = "".join(chr(0x4E00 + number * 7 % 5_000) for number in range(9_000)) + " zeppelin"
-    await mind.remember_many([NewMemory(text, keywords=("zebra",)), NewMemory("other")])
+    await mind.remember([NewMemory(text, keywords=("zebra",)), NewMemory("other")])
     assert len((await mind.recall(cue)).hits) == 1
 
 
@@ -293,15 +286,15 @@ async def test_keywords_and_the_end_of_a_long_text_are_found(mind, embedder, cue
 
 
 async def test_what_was_exported_can_be_imported(recollect, mind, tmp_path):
-    source = await mind.remember("a source")
-    await mind.remember_many([NewMemory("a thought", evidence=(source.id,))])
+    [source] = await mind.remember("a source")
+    await mind.remember(NewMemory("a thought", evidence=(source.id,)))
     assert await jsonl.export_lines(mind, tmp_path / "all.jsonl", lambda _: None) == 2
     assert await jsonl.import_lines(await recollect.mind("copy"), tmp_path / "all.jsonl", lambda _: None) == 2
 
 
 async def test_the_client_forgets_a_source_and_what_was_made_of_it(recollect, mind):
-    source = await mind.remember("a source")
-    [derived] = await mind.remember_many([NewMemory("a thought", evidence=(source.id,))])
+    [source] = await mind.remember("a source")
+    [derived] = await mind.remember(NewMemory("a thought", evidence=(source.id,)))
     _, secret = await new_key(recollect)
     client = Client("http://test", secret)
     await client.close()
@@ -320,14 +313,14 @@ async def test_an_authorized_mind_sees_what_it_remembered(recollect):
 
 async def test_metadata_with_keys_of_two_types_is_stored_or_refused(mind):
     try:
-        await mind.remember("x", metadata={1: "a", "b": 1}, idempotency_key="k")
+        await mind.remember(NewMemory("x", metadata={1: "a", "b": 1}), idempotency_key="k")
     except RecollectError as problem:
         assert problem.code == "invalid_input"
 
 
 @pytest.mark.parametrize("content", ["see [/etc/passwd] for users", "list[int] and [bold] text"])
 async def test_the_command_line_prints_contents_as_they_are(mind, addresses, content):
-    await mind.remember_many(content)
+    await mind.remember(content)
     words = ("recall", "--agent", mind.access.scope.agent, "--user", mind.access.scope.user, "users text")
     ended = await asyncio.to_thread(command_line.call, *words, settings=settings_of(addresses))
     assert (ended.code, content in ended.stdout) == (0, True), ended.said

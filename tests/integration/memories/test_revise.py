@@ -13,13 +13,13 @@ from recollect.models.agents import EnrichSource, Profile
 from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, RecallState
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from support.memories.past import versions_of
 from support.service.accesses import with_access
 
 
 async def store(mind, *given):
-    return [each.id for each in await mind.remember_many(list(given))]
+    return [each.id for each in await mind.remember(list(given))]
 
 
 async def wait():
@@ -31,8 +31,8 @@ async def wait():
 
 
 async def found(mind, **bounds):
-    cue = Cue("dentist", channels=("text",), record_access=False, **bounds)
-    return [hit.memory.content for hit in (await mind.recall(**cue.arguments)).hits]
+    cue = Cue("dentist", channels=("text",), touch=False, **bounds)
+    return [hit.memory.content for hit in (await mind.recall(cue)).hits]
 
 
 async def count_topics(mind):
@@ -72,8 +72,8 @@ async def test_what_is_not_named_is_carried_over(mind, owner):
         topic="health->teeth", related_topics=("pain",), pinned=True, occurred_at=datetime(2025, 5, 1, tzinfo=UTC),
     )  # fmt: skip
     [first] = await store(mind, given)
-    await mind.recall("dentist", options=RecallOptions(channels=("text",)))
-    await mind.recall("dentist", options=RecallOptions(channels=("text",)))
+    await mind.recall(Cue("dentist", channels=("text",)))
+    await mind.recall(Cue("dentist", channels=("text",)))
     second = (await mind.update(first, content="The dentist is at five.")).id
     old, new = (await mind.evidence(first)).versions
     for field in ("speaker", "importance", "keywords", "metadata", "pinned", "occurred_at", "kind", "triple", "trust"):
@@ -102,9 +102,9 @@ async def test_a_version_that_sounds_the_same_keeps_its_vector(mind, embedder, o
     assert second.progress == "embedded" and rows(owner, "pending_embeddings") == 0
     assert asked is None or len(embedder.asked) == asked
     by_vector = Cue("The dentist is at four.", channels=("vector",))
-    assert [hit.memory.id for hit in (await mind.recall(**by_vector.arguments)).hits] == [second.id]
+    assert [hit.memory.id for hit in (await mind.recall(by_vector)).hits] == [second.id]
     third = await mind.update(second.id, content="Ann plays chess.")
-    [hit] = (await mind.recall("Ann plays chess.", options=RecallOptions(channels=("vector",)))).hits
+    [hit] = (await mind.recall(Cue("Ann plays chess.", channels=("vector",)))).hits
     assert hit.memory.id == third.id and third.progress == "embedded"
 
 

@@ -64,7 +64,7 @@ async def test_by_both_clients(recollect):
 
     async with listening(recollect) as url, Client(url, secret) as client:
         mind = await client.mind("ada", "li")
-        first = await mind.remember("first")
+        [first] = await mind.remember("first")
         second = await mind.update(first.id, content="second", importance=3)
         assert (await mind.update(first.id, content="second", importance=3)).id == second.id
         assert [each.content for each in (await mind.evidence(first.id)).versions] == ["first", "second"]

@@ -12,7 +12,7 @@ import pytest
 from recollect.errors import ConflictError, InvalidInputError
 from recollect.models.conversations import LEGACY, NewMessage
 from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from support.measuring.sizes import Sizes
 from support.programs.waiting import until, until_blocked
 
@@ -53,7 +53,7 @@ def numbers_of(owner):
 
 
 async def test_what_waits_is_written_in_one_transaction(held, owner, waiting, mind):
-    outcomes = await gather_behind(held, owner, waiting, *[mind.remember_many([f"note {n}"]) for n in range(9)])
+    outcomes = await gather_behind(held, owner, waiting, *[mind.remember(f"note {n}") for n in range(9)])
     assert owner.execute(TRANSACTIONS).fetchone()[0] == 1 + 1 + 1
     assert [receipt.progress for [receipt] in outcomes] == [MemoryProgress.EMBEDDED] * 9
     ids = [receipt.id for [receipt] in outcomes]
@@ -66,18 +66,14 @@ async def test_what_waits_is_written_in_one_transaction(held, owner, waiting, mi
 
 async def test_counters_and_terms_are_those_of_writes_one_by_one(recollect, owner, held, waiting, mind):
     texts = [f"the {word} cat sleeps" for word in ("red", "blue", "red", "green", "white")]
-    await gather_behind(
-        held, owner, waiting, *[mind.remember_many([NewMemory(text, kind=Kind.EVENT)]) for text in texts]
-    )
+    await gather_behind(held, owner, waiting, *[mind.remember(NewMemory(text, kind=Kind.EVENT)) for text in texts])
     alone = await recollect.mind("ada", "alone")
     for text in ("first", *texts):
-        await alone.remember(text, kind=Kind.EVENT)
+        await alone.remember(NewMemory(text, kind=Kind.EVENT))
     counted = "select memory_count, term_count, event_count, unreflected_importance from scopes order by id"
     assert len(set(owner.execute(counted).fetchall())) == 1
-    by_words = RecallOptions(channels=("text",))
-    found = [
-        [hit.memory.content for hit in (await each.recall("red cat", options=by_words)).hits] for each in (mind, alone)
-    ]
+    found = [[hit.memory.content for hit in (await each.recall(Cue("red cat", channels=("text",)))).hits]
+             for each in (mind, alone)]  # fmt: skip
     assert found[0] == found[1]
 
 
@@ -105,7 +101,7 @@ async def test_branches_and_legacy_messages_are_linked_as_one_by_one(recollect, 
             conversation.append(NewMessage(Role.USER, "e", parent=LEGACY)),
         ]
 
-    await gather_behind(held, owner, waiting, mind.remember_many(["x"]), *await say(mind.conversation("c")))
+    await gather_behind(held, owner, waiting, mind.remember("x"), *await say(mind.conversation("c")))
     alone = (await recollect.mind("ada", "alone")).conversation("c")
     for append in await say(alone):
         await append
@@ -123,12 +119,12 @@ async def test_one_that_fails_fails_alone(held, owner, waiting, mind):
     talk, closed = mind.conversation("c"), mind.conversation("closed")
     message = NewMessage(Role.USER, "once", external_id="x")
     writes = [
-        mind.remember_many(["one"]),
-        mind.remember_many([NewMemory("of nothing", evidence=(uuid4(),))], idempotency_key="k1"),
+        mind.remember("one"),
+        mind.remember(NewMemory("of nothing", evidence=(uuid4(),)), idempotency_key="k1"),
         talk.append(NewMessage(Role.USER, "to nobody", parent=uuid4())),
         talk.append(NewMessage(Role.USER, "hello"), idempotency_key="k2"),
-        mind.remember_many([NewMemory("crooked", embedding=(1.0,))]),
-        mind.remember_many(["two"], idempotency_key="k3"),
+        mind.remember(NewMemory("crooked", embedding=(1.0,))),
+        mind.remember("two", idempotency_key="k3"),
     ]
     one, evidence, parent, hello, crooked, two = await gather_behind(held, owner, waiting, *writes)
     assert [type(each) for each in (evidence, parent, crooked)] == [InvalidInputError] * 3
@@ -136,8 +132,8 @@ async def test_one_that_fails_fails_alone(held, owner, waiting, mind):
     contents = {content for (content,) in owner.execute("select content from memories")}
     assert contents == {"first", "one", "hello", "two"}
     # A key whose write was refused is free again.
-    assert await mind.remember_many(["now"], idempotency_key="k1")
-    assert await mind.remember_many(["two"], idempotency_key="k3") == two
+    assert await mind.remember("now", idempotency_key="k1")
+    assert await mind.remember("two", idempotency_key="k3") == two
     assert (await talk.append(message))[0].number == 2
     with pytest.raises(ConflictError):
         await talk.append(replace(message, content="otherwise"))
@@ -148,7 +144,7 @@ async def test_what_the_database_refuses_is_refused_alone(held, owner, waiting, 
     talk = mind.conversation("c")
     message = NewMessage(Role.USER, "once", external_id="x")
     writes = [
-        mind.remember_many(["one"]),
+        mind.remember("one"),
         talk.append(message),
         talk.append(message),
         talk.append(replace(message, content="otherwise")),
@@ -164,16 +160,16 @@ async def test_the_same_key_is_answered_twice_and_stored_once(held, owner, waiti
     talk = mind.conversation("c")
     twice = [talk.append(NewMessage(Role.USER, "hello"), idempotency_key="k") for _ in range(3)]
     other = talk.append(NewMessage(Role.USER, "bye"), idempotency_key="k")
-    _, *said, conflict = await gather_behind(held, owner, waiting, mind.remember_many(["x"]), *twice, other)
+    _, *said, conflict = await gather_behind(held, owner, waiting, mind.remember("x"), *twice, other)
     assert said[0] == said[1] == said[2]
     assert isinstance(conflict, ConflictError)
     assert numbers_of(owner) == [("c", 1, "hello")]
 
 
 async def test_who_gives_up_while_waiting_has_written_nothing(held, owner, waiting, mind):
-    first = asyncio.create_task(mind.remember_many(["one"]))
+    first = asyncio.create_task(mind.remember("one"))
     await until_blocked(owner, first)
-    patient, hasty = (asyncio.create_task(mind.remember_many(text)) for text in ("two", "three"))
+    patient, hasty = (asyncio.create_task(mind.remember(text)) for text in ("two", "three"))
     await until(lambda: waiting() == 2)
     hasty.cancel()
     await asyncio.wait([hasty])
@@ -184,9 +180,9 @@ async def test_who_gives_up_while_waiting_has_written_nothing(held, owner, waiti
 
 
 async def test_who_gives_up_in_front_leaves_the_others_their_turn(held, owner, waiting, mind):
-    first = asyncio.create_task(mind.remember_many(["one"]))
+    first = asyncio.create_task(mind.remember("one"))
     await until_blocked(owner, first)
-    behind = [asyncio.create_task(mind.remember_many(text)) for text in ("two", "three")]
+    behind = [asyncio.create_task(mind.remember(text)) for text in ("two", "three")]
     await until(lambda: waiting() == 2)
     first.cancel()
     held.rollback()
@@ -199,7 +195,7 @@ async def test_many_writers_lose_nothing(mind, owner):
     async def talk(number):
         conversation = mind.conversation(f"c{number % 4}")
         said = await conversation.append(NewMessage(Role.USER, f"{number}"))
-        noted = await mind.remember(f"note {number}")
+        [noted] = await mind.remember(f"note {number}")
         return said[0].id, noted.id
 
     told = await asyncio.gather(*[talk(number) for number in range(WRITERS.now)])

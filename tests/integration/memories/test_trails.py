@@ -28,7 +28,7 @@ def thought(content, *sources):
 
 
 async def remember(mind, *memories):
-    return [receipt.id for receipt in await mind.remember_many(list(memories))]
+    return [receipt.id for receipt in await mind.remember(list(memories))]
 
 
 def told(steps):
@@ -54,7 +54,7 @@ async def test_two_hundred_ids_fit_in_the_line_of_a_request(recollect):
     _, secret = await new_key(recollect, rights=(Right.READ, Right.WRITE))
     async with listening(recollect) as url, Client(url, secret) as client:
         view = await client.mind("ada" * 40, "li" * 60)
-        made = [receipt.id for receipt in await view.remember_many([f"memory {number}" for number in range(200)])]
+        made = [receipt.id for receipt in await view.remember([f"memory {number}" for number in range(200)])]
         assert [each.id for each in (await view.list(ids=made[::-1])).memories] == made[::-1]
         _, path, content = build_request(view, "list", {"ids": made})
     assert len(f"GET {httpx.URL(path, params=content['params'])} HTTP/1.1") < MAX_REQUEST_LINE

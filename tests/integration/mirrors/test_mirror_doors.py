@@ -119,7 +119,7 @@ async def test_neo4j_over_tls_with_a_user(addresses, embedder, graph_server, cer
 @pytest.mark.engines
 async def test_the_command_line_looks_after_a_mirror(recollect, addresses, search_server, owner):
     mind = await recollect.mind("ada", "li")
-    await mind.remember_many([NewMemory("Li walks along the harbour."), NewMemory("Bo brings the rice.")])
+    await mind.remember([NewMemory("Li walks along the harbour."), NewMemory("Bo brings the rice.")])
     given = {name: str(value) for name, value in search_settings(search_server.url).items()}
     environment = settings_of(addresses, **given)
 

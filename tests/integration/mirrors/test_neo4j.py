@@ -9,10 +9,9 @@ import pytest
 from recollect.core.mirrors.rows import MirrorBatch, MirroredRow, MirroredTable, RowKey
 from recollect.errors import MirrorError
 from recollect.jobs.mirror import check
-from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of
 from support.service.purge_receipts import receipts_of
 
@@ -46,7 +45,7 @@ async def state(mind, *triples, **more):
 
 
 async def said(mind, text, **more):
-    found = await mind.recall(**Cue(text, channels=ALONE, **more).arguments)
+    found = await mind.recall(Cue(text, channels=ALONE, **more))
     assert found.methods == {NAME: "mirror"}
     return [hit.memory.content for hit in found.hits]
 
@@ -66,7 +65,7 @@ async def test_facts_around_what_a_cue_names_are_proposed(recollect, mind):
     await state(mind, ("Wells", "lies in", "Somerset"), ("Somerset", "borders", "Devon"), ("Bo", "owns", "a boat"))
     await follow(recollect)
     assert set(await said(mind, "Tell me of Li.")) == {"Li lives in Wells", "Wells lies in Somerset"}, "two hops"
-    found = await mind.recall("Li", options=RecallOptions(channels=ALONE))
+    found = await mind.recall(Cue("Li", channels=ALONE))
     assert found.methods == {NAME: "mirror"} and NAME in found.hits[0].channels
     assert await said(mind, "Tell me of nobody.") == []
     assert await differing(recollect) == 0
@@ -168,11 +167,7 @@ async def test_a_mirror_that_knows_less_than_it_had_is_mended(recollect, mind, o
     await follow(recollect)
     feed = await feed_of(recollect, NAME)
     await feed.mirror._driver.execute_query("MATCH (n) DETACH DELETE n")
-    assert (
-        (await mind.recall("Bo", options=RecallOptions(channels=ALONE)))
-        .methods[NAME]
-        .startswith("skipped: the mirror lost")
-    )
+    assert (await mind.recall(Cue("Bo", channels=ALONE))).methods[NAME].startswith("skipped: the mirror lost")
     await check(recollect.parts.database, recollect.parts.mirrors)
     assert await said(mind, "Bo") == ["Bo owns a boat"]
     assert await differing(recollect) == 0
@@ -223,6 +218,6 @@ def mind_id():
 
 
 async def test_only_facts_are_proposed(recollect, mind):
-    skipped = await mind.recall("Li", filter=Filter(kinds=(Kind.EVENT,)), options=RecallOptions(channels=ALONE))
+    skipped = await mind.recall(Cue("Li", channels=ALONE, kinds=(Kind.EVENT,)))
     assert skipped.methods[NAME] == "skipped: it finds facts only"
     assert await said(mind, "Li", kinds=(Kind.FACT,)) == ["Li lives in Wells"]

@@ -13,7 +13,7 @@ from recollect.errors import ConflictError, InvalidInputError, MirrorError, NotF
 from recollect.jobs import mirror as job
 from recollect.jobs.mirror import check, feed_tenant
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from support.engines.mirrored import feed_of, follow, held_ids, mirrored, scope_of, search_settings
 from support.service.purge_receipts import receipts_of
 
@@ -42,12 +42,12 @@ async def mind(recollect):
 
 
 async def ids_of(mind, text, **more):
-    found = await mind.recall(**Cue(text, channels=ALONE, **more).arguments)
+    found = await mind.recall(Cue(text, channels=ALONE, **more))
     return [hit.memory.id for hit in found.hits]
 
 
 async def remember(mind, *texts, **more):
-    return [each.id for each in await mind.remember_many([NewMemory(text, **more) for text in texts])]
+    return [each.id for each in await mind.remember([NewMemory(text, **more) for text in texts])]
 
 
 async def differing(recollect):
@@ -55,7 +55,7 @@ async def differing(recollect):
 
 
 async def method(mind, text="harbour", **more):
-    return (await mind.recall(**Cue(text, channels=ALONE, **more).arguments)).methods[NAME]
+    return (await mind.recall(Cue(text, channels=ALONE, **more))).methods[NAME]
 
 
 async def test_what_changes_in_the_record_changes_in_the_mirror(recollect):
@@ -104,7 +104,7 @@ async def test_content_state_and_tenant_are_the_records(recollect, mind):
         type(kept)(kept.table, foreign, kept.values),
     ]
     await feed.mirror.apply(feed.generation, [MirrorBatch(scope, 10_000, 10_000, lies)])
-    found = await mind.recall("harbour", options=RecallOptions(channels=ALONE))
+    found = await mind.recall(Cue("harbour", channels=ALONE))
     assert [hit.memory.content for hit in found.hits] == ["Li walks along the harbour."]
     assert set(found.hits[0].channels) >= {NAME, "vector", "text"}, "ranked by what the record knows"
 
@@ -120,11 +120,11 @@ async def test_a_filter_is_applied_before_the_limit(recollect, mind, monkeypatch
 
 
 async def test_it_is_asked_only_where_it_is_named(recollect, mind):
-    assert NAME not in (await mind.recall("harbour")).methods
-    both = await mind.recall("harbour", options=RecallOptions(channels=("text", "vector", NAME)))
+    assert NAME not in (await mind.recall(Cue("harbour"))).methods
+    both = await mind.recall(Cue("harbour", channels=("text", "vector", NAME)))
     assert both.methods == {"text": "exact", "vector": "exact", NAME: "mirror"}
     with pytest.raises(InvalidInputError, match="there is no channel 'neo4j'"):
-        await mind.recall("harbour", options=RecallOptions(channels=("neo4j",)))
+        await mind.recall(Cue("harbour", channels=("neo4j",)))
 
 
 async def test_lag_is_told_and_beyond_a_limit_it_abstains(recollect, mind, owner):
@@ -356,12 +356,8 @@ async def test_vectors_that_come_later_come_to_the_mirror(recollect, mind, embed
 
 
 async def test_many_ids_in_one_change_are_followed(recollect, mind):
-    loaded = [
-        each.id
-        for each in await mind.remember_many(
-            [NewMemory(f"note {number}", occurred_at=datetime.now(UTC) - timedelta(days=1)) for number in range(1200)],
-            bulk=True,
-        )
-    ]
+    loaded = await mind.load(
+        [NewMemory(f"note {number}", occurred_at=datetime.now(UTC) - timedelta(days=1)) for number in range(1200)]
+    )
     await follow(recollect)
     assert set(loaded) <= await held_ids(recollect, NAME, mind)

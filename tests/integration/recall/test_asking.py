@@ -107,7 +107,7 @@ async def mind(addresses, embedder):
     settings = make_settings(embedder="fake", recall__channel_timeout_seconds=BOX, pool_size=2)
     async with connected(settings, addresses, embedder) as running:
         mind = await running.mind("ada", "li")
-        await mind.remember_many([NewMemory("the green apple"), NewMemory("a red apple"), NewMemory("rivers")])
+        await mind.remember([NewMemory("the green apple"), NewMemory("a red apple"), NewMemory("rivers")])
         yield mind
 
 
@@ -163,7 +163,7 @@ async def test_all_answer_where_nothing_stalls(mind):
     assert [len(each["text"].candidates) for each in answers] == [2, 1]
     assert {method for each in methods(answers) for method in each.values()} == {
         "exact",
-        "skipped: the query names no time",
+        "skipped: the cue names no time",
     }
 
 
@@ -180,7 +180,7 @@ async def test_a_channel_that_waits_for_a_lock_is_given_up_and_named(mind, lock,
 
 
 async def test_a_recall_goes_on_without_it_and_says_so(mind, lock):
-    await mind.remember("a yellow apple", keywords=("apple",))
+    await mind.remember(NewMemory("a yellow apple", keywords=("apple",)))
     with lock("memory_keywords"):
         found = await mind.recall("apple")
     assert (found.methods["keyword"], found.methods["text"], found.methods["vector"]) == (LATE, "exact", "exact")

@@ -22,11 +22,10 @@ from recollect.errors import ForbiddenError
 from recollect.models.conversations import NewMessage
 from recollect.models.filters import FIELDS, Filter
 from recollect.models.memories import Kind, NewMemory, RecallState, Role
-from recollect.models.recall import Cue, Mode, RecallOptions, StreamWeights
+from recollect.models.recall import Cue, Mode, StreamWeights
 from recollect.models.service import Right
 from recollect.settings import Settings
 from recollect.wiring import connected
-from support.memories.recalls import recall_each
 from support.service.accesses import with_access
 
 MAY = datetime(2025, 5, 1, tzinfo=UTC)
@@ -38,11 +37,11 @@ EVERYTHING = Cue(
     min_trust=7,
     as_of=MAY,
     channels=("text", "recent"),
-    stream_weights=StreamWeights(Mode.PAPER, recency=0.5, gains=(1.0, 2.0, 3.0), decay=0.9),
-    record_access=False,
+    weighing=StreamWeights(Mode.PAPER, recency=0.5, gains=(1.0, 2.0, 3.0), decay=0.9),
+    touch=False,
     now=MAY,
     at=MAY,
-    timezone="Asia/Shanghai",
+    zone="Asia/Shanghai",
     since=MAY - timedelta(days=2),
     until=MAY,
     topics=("travel->Japan", "旅行"),
@@ -57,9 +56,9 @@ EVERYTHING = Cue(
     state=RecallState.FADED,
     where=("project == alpha", "size >= 3"),
     weights={"text": 0.25, "recent": 2.0},
-    expand_query=True,
+    consult=True,
     judge=True,
-    save=True,
+    keep=True,
 )
 
 
@@ -79,7 +78,7 @@ def test_a_filter_travels_whole_through_the_tools_of_a_model():
 
 
 def test_a_cue_travels_whole():
-    for cue in (EVERYTHING, Cue("apples"), replace(EVERYTHING, save=False, embedding=None)):
+    for cue in (EVERYTHING, Cue("apples"), replace(EVERYTHING, keep=False, embedding=None)):
         assert build(Cue, RecallOptionsBody.model_validate(flatten(cue))) == cue
 
 
@@ -104,26 +103,26 @@ def test_a_cue_travels_whole():
         {"where": ["project = alpha"]},
         {"where": [{"project": "alpha"}]},
         {"speakers": ["two\nlines"]},
-        {"expand_query": "yes"},
+        {"consult": "yes"},
         {"judge": 1},
-        {"save": "maybe"},
+        {"keep": "maybe"},
     ],
 )
 async def test_http_refuses_what_makes_no_sense(http, fields):
-    answer = await http.post("/v1/recall", json={"agent": "ada", "query": "apples"} | fields)
+    answer = await http.post("/v1/recall", json={"agent": "ada", "text": "apples"} | fields)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
 
 
 async def test_a_client_asks_for_all_of_it(recollect, mind):
-    await mind.remember("green apples")
+    await mind.remember(NewMemory("green apples"))
     _, secret = await new_key(recollect)
     client = Client("http://test", secret)
     async with http_client(recollect, secret) as http:
         client._transport._http = http
-        asked = Cue("apples", timezone="Europe/Berlin", since=MAY, topics=("food",), below=True, weights={"text": 2.0})
-        remote = await (await client.mind("ada", "li")).recall(**asked.arguments)
+        asked = Cue("apples", zone="Europe/Berlin", since=MAY, topics=("food",), below=True, weights={"text": 2.0})
+        remote = await (await client.mind("ada", "li")).recall(asked)
     assert [hit.memory.content for hit in remote.hits] == ["green apples"]
-    assert [hit.memory.content for hit in (await mind.recall(**asked.arguments)).hits] == ["green apples"]
+    assert [hit.memory.content for hit in (await mind.recall(asked)).hits] == ["green apples"]
 
 
 TRIED = (
@@ -135,7 +134,7 @@ TRIED = (
 
 
 async def test_a_list_is_restricted_alike_at_every_door(recollect, mind):
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory("green apples", Kind.THOUGHT, "Ann", 9, topic="food", pinned=True),
             NewMemory("red apples", occurred_at=MAY - timedelta(days=1), metadata={"size": 3, "project": "alpha"}),
@@ -153,7 +152,7 @@ async def test_a_list_is_restricted_alike_at_every_door(recollect, mind):
             page = await mind.list(filter=only)
             assert await remote.list(filter=only) == page, named
             blank = {"topics_only": True} if only.topics else {}
-            listed = await remote.recall(**Cue("", **named, **blank, record_access=False).arguments)
+            listed = await remote.recall(Cue("", **named, **blank, touch=False))
             assert {hit.memory.id for hit in listed.hits} == {each.id for each in page.memories}, named
             sizes.add(len(page.memories))
         answer = await http.get("/v1/memories", params={"agent": "ada", "user": "li", "where": "size = 3"})
@@ -162,13 +161,13 @@ async def test_a_list_is_restricted_alike_at_every_door(recollect, mind):
 
 
 async def test_a_moment_of_its_own_needs_the_right_to_write_only_where_it_is_noted(recollect, mind):
-    await mind.remember("green apples")
+    await mind.remember(NewMemory("green apples"))
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
-    assert (await reader.recall("apples", options=RecallOptions(now=MAY, record_access=False))).hits
+    assert (await reader.recall(Cue("apples", now=MAY, touch=False))).hits
     with pytest.raises(ForbiddenError):
-        await reader.recall("apples", options=RecallOptions(now=MAY))
+        await reader.recall(Cue("apples", now=MAY))
     with pytest.raises(ForbiddenError):
-        await recall_each(reader, [Cue("apples", now=MAY, record_access=False), Cue("apples", now=MAY)])
+        await reader.recall_each([Cue("apples", now=MAY, touch=False), Cue("apples", now=MAY)])
 
 
 @pytest.fixture
@@ -182,10 +181,9 @@ def run(addresses, embedder, monkeypatch):
 
 def test_the_command_line_has_an_option_for_all_of_it(run):
     run("remember", "green apples")
-    options = ["--kinds", "event", "--timezone", "Asia/Shanghai"]
-    options += ["--since", "2020-01-01", "--until", "2900-01-01T00:00:00"]
-    options += ["--topics", "food", "--below", "--weight", "text=0.5", "--weight", "vector=0", "--no-save"]
-    shown = run("recall", "apples", *options, "--expand-query")
+    options = ["--kinds", "event", "--zone", "Asia/Shanghai", "--since", "2020-01-01", "--until", "2900-01-01T00:00:00"]
+    options += ["--topics", "food", "--below", "--weight", "text=0.5", "--weight", "vector=0", "--no-keep"]
+    shown = run("recall", "apples", *options, "--consult")
     assert shown.exit_code == 0, shown.output
     assert "green apples" in shown.output
     assert "read: skipped: no chat model is configured" in shown.output
@@ -208,7 +206,7 @@ def test_the_command_line_lists_and_exports_what_a_filter_admits(run, tmp_path):
     [
         (["--weight", "text"], "--weight must be written as in text=0.5"),
         (["--weight", "text=much"], "--weight must be written as in text=0.5"),
-        (["--timezone", "Mars/Olympus"], "zone must be"),
+        (["--zone", "Mars/Olympus"], "zone must be"),
         (["--since", "2025-05-02", "--until", "2025-05-01"], "since must be before until"),
         (["--topics", "->"], "topics must be a topic path"),
     ],

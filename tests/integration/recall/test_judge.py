@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 
 from recollect.llm.chat import ignore_cost
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
@@ -59,10 +58,10 @@ async def with_judge(addresses, embedder, chat, **settings):
     chosen = make_settings(embedder="fake", **settings)
     async with connected(chosen, addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada", "li")
-        await mind.remember_many([f"Train {number} to Ghent is late." for number in range(5)])
-        await mind.remember_many([f"The cat {number} to Ghent is late." for number in range(5)])
+        await mind.remember([f"Train {number} to Ghent is late." for number in range(5)])
+        await mind.remember([f"The cat {number} to Ghent is late." for number in range(5)])
         place = await locate(recollect.parts.database, mind.access.scope)
-        yield recollect.parts, place.scope_id or 0, (await mind.recall(**CUE.arguments)).hits
+        yield recollect.parts, place.scope_id or 0, (await mind.recall(CUE)).hits
 
 
 def contents(hits):
@@ -111,7 +110,7 @@ async def test_without_a_model_or_anything_to_judge_all_stays(addresses, embedde
         assert (judged.hits, judged.method) == (hits, "skipped: no chat model is configured")
         chat = FakeChatModel(drop_cats)
         assert await judge(replace(parts, chat=chat), scope_id, CUE, ()) == ()
-        assert await judge(replace(parts, chat=chat), scope_id, replace(CUE, query=" "), hits) == hits
+        assert await judge(replace(parts, chat=chat), scope_id, replace(CUE, text=" "), hits) == hits
         assert not chat.calls
 
 
@@ -130,10 +129,10 @@ async def test_a_summary_is_judged_with_some_of_what_it_was_made_from(addresses,
     chat = FakeChatModel({JudgeAnswer: JudgeAnswer(useful=True)})
     async with connected(Settings(embedder="fake"), addresses, embedder, chat) as recollect:
         mind = await recollect.mind("ada", "li")
-        sources = await mind.remember_many([f"word {number} of the talk" for number in range(12)])
+        sources = await mind.remember([f"word {number} of the talk" for number in range(12)])
         evidence = tuple(each.id for each in sources)
-        await mind.remember_many([NewMemory("They spoke of trains.", Kind.SUMMARY, evidence=evidence)])
-        hits = (await mind.recall("trains", filter=Filter(kinds=(Kind.SUMMARY,)))).hits
+        await mind.remember(NewMemory("They spoke of trains.", Kind.SUMMARY, evidence=evidence))
+        hits = (await mind.recall(Cue("trains", kinds=(Kind.SUMMARY,)))).hits
         place = await locate(recollect.parts.database, mind.access.scope)
         await judge(recollect.parts, place.scope_id or 0, Cue("trains"), hits)
     [prompt] = chat.prompts

@@ -9,7 +9,7 @@ import pytest
 from recollect.errors import InvalidInputError
 from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.verbs.memories.read import ListQuery, list_memories
 from support.measuring.sizes import Sizes
 
@@ -42,17 +42,15 @@ async def test_a_named_topic_brings_what_is_filed_there(mind):
     stored = 0
     for size in sorted({50, 300, 1_000, MEMORIES.now}):
         more = others(size)[stored:]
-        await mind.remember_many(more if stored else [*filed, *more], bulk=True)
+        await mind.load(more if stored else [*filed, *more])
         stored = size
         for text in VAGUE:
-            found = await mind.recall(
-                text, filter=Filter(topics=("travel->Japan",)), options=RecallOptions(record_access=False)
-            )
+            found = await mind.recall(Cue(text, topics=("travel->Japan",), touch=False))
             first = [hit.memory.content for hit in found.hits[:5]]
             assert sorted(first) == sorted(FILED), (size, text)
             scores = [hit.score for hit in found.hits]
             assert scores == sorted(scores, reverse=True) and 0.5 < scores[4] <= 1, (size, text)
-    shown = await mind.conversation("c").context("how did it go", limit=5, filter=Filter(topics=("travel->Japan",)))
+    shown = await mind.conversation("c").context(Cue("how did it go", topics=("travel->Japan",), limit=5))
     assert sorted(hit.memory.content for hit in shown.hits) == sorted(FILED)
 
 
@@ -64,28 +62,26 @@ async def test_what_is_filed_comes_in_the_order_of_the_topic_channel_and_then_th
         NewMemory("a night in Osaka", topic="travel->Japan", occurred_at=NOW - DAY),
         NewMemory("Ann plays chess by mail", occurred_at=NOW),
     ]
-    await mind.remember_many(new)
-    asked = {"topics": ("travel->Japan",), "now": NOW, "record_access": False}
-    alone = await mind.recall(**Cue("chess by mail", channels=("topic",), **asked).arguments)
-    found = await mind.recall(**Cue("chess by mail", **asked).arguments)
+    await mind.remember(new)
+    asked = {"topics": ("travel->Japan",), "now": NOW, "touch": False}
+    alone = await mind.recall(Cue("chess by mail", channels=("topic",), **asked))
+    found = await mind.recall(Cue("chess by mail", **asked))
     assert [hit.memory.id for hit in found.hits[:4]] == [hit.memory.id for hit in alone.hits]
     assert found.hits[4].memory.content == "Ann plays chess by mail"
     assert found.facets.topics_first and not (await mind.recall("travel->Japan")).facets.topics_first
     for hit in found.hits:
         parts = [part.share for part in hit.channels.values()]
         assert hit.score == pytest.approx(sum(parts) + sum(hit.preferences.values()))
-    words = await mind.recall(**Cue("chess by mail", channels=("text",), **asked).arguments)
+    words = await mind.recall(Cue("chess by mail", channels=("text",), **asked))
     assert [hit.memory.id for hit in words.hits] == [hit.memory.id for hit in found.hits]
 
 
 async def test_only_what_is_filed_is_found_if_the_caller_says_so(mind):
-    await mind.remember_many(
-        [NewMemory("tea in Nara", topic="travel->Japan"), NewMemory("tea at home", topic="travel")]
-    )
-    await mind.remember_many([NewMemory("tea again", Kind.THOUGHT), NewMemory("tea in Rome", topic="travel->Italy")])
+    await mind.remember([NewMemory("tea in Nara", topic="travel->Japan"), NewMemory("tea at home", topic="travel")])
+    await mind.remember([NewMemory("tea again", Kind.THOUGHT), NewMemory("tea in Rome", topic="travel->Italy")])
 
     async def recall(*topics, **more):
-        found = await mind.recall(**Cue("tea", topics=topics, topics_only=True, **more).arguments)
+        found = await mind.recall(Cue("tea", topics=topics, topics_only=True, **more))
         return {hit.memory.content for hit in found.hits}
 
     assert await recall("travel->Japan") == {"tea in Nara"}
@@ -94,7 +90,7 @@ async def test_only_what_is_filed_is_found_if_the_caller_says_so(mind):
     assert await recall("travel->Japan", "Travel->italy") == {"tea in Nara", "tea in Rome"}
     assert await recall("nowhere") == set()
     with pytest.raises(InvalidInputError):
-        await mind.recall("tea", filter=Filter(topics_only=True))
+        await mind.recall(Cue("tea", topics_only=True))
 
     async def list_filed(**only):
         page = await list_memories(mind.access.parts, mind.access.scope, ListQuery(Filter(**only), limit=10))
@@ -105,14 +101,14 @@ async def test_only_what_is_filed_is_found_if_the_caller_says_so(mind):
 
 
 async def test_a_kept_recall_by_topics_is_ranked_the_same_again(mind):
-    await mind.remember_many([NewMemory("tea in Nara", topic="travel->Japan"), *others(20)])
-    found = await mind.recall("tips", filter=Filter(topics=("travel->Japan",)), options=RecallOptions(save=True))
+    await mind.remember([NewMemory("tea in Nara", topic="travel->Japan"), *others(20)])
+    found = await mind.recall(Cue("tips", topics=("travel->Japan",), keep=True))
     assert found.hits[0].memory.content == "tea in Nara"
     assert (await mind.recalls.explain(found.recall_id)).same
 
 
 async def fill_tree(mind):
-    await mind.remember_many(
+    await mind.remember(
         [
             NewMemory("an umbrella is packed", topic="travel->Japan"),
             NewMemory("the temple opens at nine", topic="travel->Japan->Kyoto"),
@@ -124,7 +120,7 @@ async def fill_tree(mind):
 
 
 async def find_by_words(mind, text):
-    found = await mind.recall(text, options=RecallOptions(channels=("topic",), record_access=False))
+    found = await mind.recall(Cue(text, channels=("topic",), touch=False))
     return [hit.memory.content for hit in found.hits], found.methods["topic"]
 
 
@@ -152,14 +148,14 @@ async def test_own_names_come_before_names_above_and_other_words_find_nothing(mi
 
 
 async def test_at_most_eight_topics_are_found_by_words(mind):
-    await mind.remember_many([NewMemory(f"note {number}", topic=f"music->band {number:02}") for number in range(12)])
+    await mind.remember([NewMemory(f"note {number}", topic=f"music->band {number:02}") for number in range(12)])
     contents, _ = await find_by_words(mind, "any music")
     # The topic of that name is the first of the eight, and holds nothing itself.
     assert {*contents} == {f"note {number}" for number in range(7)}
 
 
 async def test_a_word_that_is_also_a_topic_does_not_fill_a_prompt(mind):
-    await mind.remember_many([NewMemory(f"meeting {number} was moved", topic="work") for number in range(5)])
+    await mind.remember([NewMemory(f"meeting {number} was moved", topic="work") for number in range(5)])
     made = await mind.conversation("c").context("How does a clock work?", 500)
     assert made.hits == ()
-    assert len((await mind.conversation("c").context("clock", 500, filter=Filter(topics=("work",)))).hits) == 5
+    assert len((await mind.conversation("c").context(Cue("clock", topics=("work",)), 500)).hits) == 5

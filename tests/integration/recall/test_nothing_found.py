@@ -12,14 +12,13 @@ from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding, Right
 from recollect.settings import Settings
 from recollect.wiring import connected
-from support.memories.recalls import recall_each
 from support.programs import command_line
 
 PAST = datetime(2020, 1, 31, tzinfo=UTC)
 
 
 async def why(mind, cue):
-    found = await mind.recall(**(Cue(cue) if isinstance(cue, str) else cue).arguments)
+    found = await mind.recall(cue)
     assert (found.hits, found.status) == ((), "no_candidates")
     return found.message
 
@@ -43,7 +42,7 @@ async def test_of_many_users_a_few_are_named(recollect):
 
 
 async def test_what_was_forgotten_leaves_an_empty_scope(mind):
-    receipt = await mind.remember("Ann bought apples")
+    [receipt] = await mind.remember("Ann bought apples")
     await mind.forget([receipt.id])
     assert await why(mind, "apples") == "agent ada has no memories for user li"
 
@@ -57,7 +56,7 @@ async def test_a_key_that_is_bound_to_one_user_learns_of_no_other(recollect):
     ):
         _, secret = await recollect.create_key(caller, "bot", [Right.READ], 50, bounds)
         async with http_client(recollect, secret) as http:
-            answer = (await http.post("/v1/recall", json={"agent": "ada", "user": "zoe", "query": "apples"})).json()
+            answer = (await http.post("/v1/recall", json={"agent": "ada", "user": "zoe", "text": "apples"})).json()
         assert (answer["status"], answer["message"]) == ("no_candidates", told)
 
 
@@ -78,13 +77,13 @@ async def test_without_an_embedder_only_words_are_compared(addresses):
     async with connected(Settings(embedder="none"), addresses, None) as recollect:
         mind = await recollect.mind("ada", "li")
         await mind.remember("Ann bought apples")
-        told = "nothing has words of the query; vectors were not compared: no embedder is configured"
+        told = "nothing has the words of the cue; vectors were not compared: no embedder is configured"
         assert await why(mind, "zzz") == told
 
 
 async def test_several_cues_are_told_each_for_itself(mind):
     await mind.remember("Ann bought apples")
-    found = await recall_each(mind, ["apples", Cue("apples", kinds=(Kind.FACT,))])
+    found = await mind.recall_each(["apples", Cue("apples", kinds=(Kind.FACT,))])
     assert [each.message for each in found] == ["", "nothing was found within the given kinds"]
 
 
@@ -99,5 +98,5 @@ async def test_a_key_of_another_tenant_learns_nothing(recollect, mind):
     await mind.remember("Ann bought apples")
     _, secret = await new_key(recollect, tenant="other")
     async with http_client(recollect, secret) as http:
-        answer = (await http.post("/v1/recall", json={"agent": "ada", "query": "apples"})).json()
+        answer = (await http.post("/v1/recall", json={"agent": "ada", "text": "apples"})).json()
     assert answer["message"] == "agent ada has no memories without a user"

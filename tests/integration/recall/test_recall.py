@@ -12,9 +12,8 @@ import pytest
 
 from recollect.core.text.terms import analyse, analyse_cue, average_length, inverse_frequency, term_weights
 from recollect.errors import InvalidInputError
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.store.service.scopes import locate
 
 WORDS = [
@@ -67,10 +66,10 @@ LONG = " ".join(f"number{number}" for number in range(60, 200))
 )
 async def test_text_channel_equals_its_pure_twin(mind, cue):
     texts = [f"{text} number{number}" for number, text in enumerate(sentences(150))]
-    await mind.remember_many([NewMemory(text) for text in texts])
+    await mind.remember([NewMemory(text) for text in texts])
     average = average_length(sum(len(analyse(text)) for text in texts), len(texts))
     expected = rank_by_bm25([(text, average) for text in texts], cue)
-    hits = (await mind.recall(cue, limit=200)).hits
+    hits = (await mind.recall(Cue(cue, limit=200))).hits
     found = {hit.memory.content: hit.channels["text"].score for hit in hits if "text" in hit.channels}
     best = sorted(expected.values(), reverse=True)[:200]
     assert found.keys() <= expected.keys()
@@ -82,8 +81,8 @@ async def test_text_channel_equals_its_pure_twin(mind, cue):
 async def test_frequencies_counted_on_a_sample_keep_the_order_of_rare_words(recollect):
     mind = await recollect.mind("many")
     common = [NewMemory(f"apple river coffee train day{number % 9} entry{number}") for number in range(6_000)]
-    await mind.remember_many([*common, NewMemory("apple river zeppelin")], bulk=True)
-    hits = (await mind.recall("apple river zeppelin", limit=5)).hits
+    await mind.load([*common, NewMemory("apple river zeppelin")])
+    hits = (await mind.recall(Cue("apple river zeppelin", limit=5))).hits
     assert hits[0].memory.content == "apple river zeppelin"
 
 
@@ -92,10 +91,10 @@ async def test_vector_channel_is_exact(mind):
     vectors = generator.standard_normal((400, 64))
     for start in range(0, 400, 200):
         new = [NewMemory(f"m{number}", embedding=vectors[number].tolist()) for number in range(start, start + 200)]
-        await mind.remember_many(new)
+        await mind.remember(new)
     for cue in generator.standard_normal((5, 64)):
         cosines = vectors @ cue / np.linalg.norm(vectors, axis=1) / np.linalg.norm(cue)
-        recollection = await mind.recall("", limit=20, options=RecallOptions(embedding=cue.tolist()))
+        recollection = await mind.recall(Cue(embedding=cue.tolist(), limit=20))
         expected = [f"m{number}" for number in np.argsort(-cosines)[:20]]
         assert [hit.memory.content for hit in recollection.hits] == expected
         assert recollection.hits[0].channels["vector"].score == pytest.approx(cosines.max(), abs=2e-3)
@@ -105,30 +104,30 @@ async def test_vector_channel_is_exact(mind):
 async def test_as_of_shows_what_was_known_then(mind, owner):
     moments = []
     for number in range(3):
-        await mind.remember(f"apple {number}")
+        await mind.remember(NewMemory(f"apple {number}"))
         moments.append(owner.execute("select clock_timestamp()").fetchone()[0])
         await asyncio.sleep(0.005)
     for number, moment in enumerate(moments):
-        hits = (await mind.recall("apple", filter=Filter(as_of=moment))).hits
+        hits = (await mind.recall(Cue("apple", as_of=moment))).hits
         assert sorted(hit.memory.content for hit in hits) == [f"apple {each}" for each in range(number + 1)]
-    assert (await mind.recall("apple", filter=Filter(as_of=datetime(1960, 1, 1, tzinfo=UTC)))).hits == ()
+    assert (await mind.recall(Cue("apple", as_of=datetime(1960, 1, 1, tzinfo=UTC)))).hits == ()
     exactly = (await mind.recall("apple 1")).hits[0].memory.created_at
     just_before = exactly - timedelta(microseconds=1)
     contents = [
-        {hit.memory.content for hit in (await mind.recall("apple", filter=Filter(as_of=moment))).hits}
+        {hit.memory.content for hit in (await mind.recall(Cue("apple", as_of=moment))).hits}
         for moment in (exactly, just_before)
     ]
     assert contents == [{"apple 0", "apple 1"}, {"apple 0"}]
 
 
 async def test_only_the_kinds_that_were_asked_for(mind):
-    await mind.remember_many([NewMemory(f"apple as {kind}", kind) for kind in Kind])
-    hits = (await mind.recall("apple", filter=Filter(kinds=(Kind.FACT, Kind.CHAT)))).hits
+    await mind.remember([NewMemory(f"apple as {kind}", kind) for kind in Kind])
+    hits = (await mind.recall(Cue("apple", kinds=(Kind.FACT, Kind.CHAT)))).hits
     assert {hit.memory.kind for hit in hits} == {Kind.FACT, Kind.CHAT}
 
 
 async def test_every_hit_says_its_score_by_channel(mind):
-    await mind.remember_many([NewMemory("green apples at the market"), NewMemory("a red train")])
+    await mind.remember([NewMemory("green apples at the market"), NewMemory("a red train")])
     hits = (await mind.recall("apples")).hits
     assert hits[0].memory.content == "green apples at the market"
     assert set(hits[0].channels) == {"vector", "text"}
@@ -157,11 +156,11 @@ async def test_an_unknown_scope_is_empty(recollect):
 @pytest.mark.parametrize("cue", [Cue("x", limit=0), Cue("x", limit=201), Cue("x\0"), Cue("\ud800")])
 async def test_absurd_cues_are_refused(mind, cue):
     with pytest.raises(InvalidInputError):
-        await mind.recall(**cue.arguments)
+        await mind.recall(cue)
 
 
 @pytest.mark.promise("What is forgotten is found by no channel")
 async def test_forgotten_memories_are_found_by_no_channel(mind):
-    [receipt, _] = await mind.remember_many([NewMemory("apple pie"), NewMemory("apple juice")])
+    [receipt, _] = await mind.remember([NewMemory("apple pie"), NewMemory("apple juice")])
     await mind.forget([receipt.id])
     assert {hit.memory.content for hit in (await mind.recall("apple pie")).hits} == {"apple juice"}

@@ -23,24 +23,24 @@ SCRIPTS = pytest.mark.parametrize(
 
 async def find(mind, text="", **more):
     """Ask one channel, and return what was found."""
-    return [hit.memory.content for hit in (await mind.recall(**Cue(text, limit=1, **more).arguments)).hits]
+    return [hit.memory.content for hit in (await mind.recall(Cue(text, limit=1, **more))).hits]
 
 
 @SCRIPTS
 async def test_by_text(mind, stored, asked):
-    await mind.remember_many([f"明天去{stored[0]}", "今天下雨"])
+    await mind.remember([f"明天去{stored[0]}", "今天下雨"])
     assert await find(mind, f"{asked[0]}在哪里", channels=("text",)) == [f"明天去{stored[0]}"]
 
 
 @SCRIPTS
 async def test_by_keyword(mind, stored, asked):
-    await mind.remember_many([NewMemory("quiet", keywords=(stored[0],)), NewMemory("loud", keywords=("street",))])
+    await mind.remember([NewMemory("quiet", keywords=(stored[0],)), NewMemory("loud", keywords=("street",))])
     assert await find(mind, asked[0], channels=("keyword",)) == ["quiet"]
 
 
 @SCRIPTS
 async def test_by_speaker(mind, stored, asked):
-    await mind.remember_many([NewMemory("quiet", speaker=stored[1]), NewMemory("loud", speaker="Bo")])
+    await mind.remember([NewMemory("quiet", speaker=stored[1]), NewMemory("loud", speaker="Bo")])
     assert await find(mind, "quiet loud", channels=("text",), speakers=(asked[1],)) == ["quiet"]
     page = await mind.list(filter=Filter(speakers=(asked[1],)))
     assert [memory.content for memory in page.memories] == ["quiet"]
@@ -48,9 +48,9 @@ async def test_by_speaker(mind, stored, asked):
 
 @SCRIPTS
 async def test_by_topic(mind, stored, asked):
-    await mind.remember_many([NewMemory("quiet", topic=f"城市->{stored[0]}"), NewMemory("loud", topic="城市")])
+    await mind.remember([NewMemory("quiet", topic=f"城市->{stored[0]}"), NewMemory("loud", topic="城市")])
     assert await find(mind, topics=(f"城市->{asked[0]}",), channels=("topic",)) == ["quiet"]
-    await mind.remember("dusty", topic=f"城市->{asked[0]}")
+    await mind.remember(NewMemory("dusty", topic=f"城市->{asked[0]}"))
     assert [topic.memories for topic in (await mind.topics.tree()).topics] == [1, 2]
 
 

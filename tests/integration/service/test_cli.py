@@ -96,7 +96,7 @@ def test_up_serves_http_with_the_key_that_it_printed(up):
         assert client.get("/health/ready").json() == {"status": "ok"}
         body = {"agent": "eve", "memories": [{"content": "hello"}]}
         assert client.post("/v1/memories", json=body).status_code == 201
-        assert client.post("/v1/recall", json={"agent": "eve", "query": "hello"}).json()["hits"]
+        assert client.post("/v1/recall", json={"agent": "eve", "text": "hello"}).json()["hits"]
 
 
 def test_the_worker_of_up_embeds_what_was_imported(run, home, up):
@@ -198,8 +198,7 @@ def test_weights_are_learned_shown_and_applied_on_request(run, up):
         client.post("/v1/memories", json={"agent": "learner", "memories": memories})
         client.put("/v1/profile", json={"agent": "learner", "recency": 5, "importance": 0.1})
         for number in range(12):
-            asked = {"agent": "learner", "query": f"note {number}", "channels": ["stream"], "limit": 10}
-            asked |= {"record_access": False}
+            asked = {"agent": "learner", "text": f"note {number}", "channels": ["stream"], "limit": 10, "touch": False}
             found = client.post("/v1/recall", json=asked).json()
             marks = [
                 {"memory_id": hit["memory"]["id"], "useful": hit["memory"]["importance"] > 5}

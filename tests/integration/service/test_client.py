@@ -14,11 +14,9 @@ from recollect import NewMemory, sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError, UnauthenticatedError
-from recollect.models import Kind
+from recollect.models import Cue, Kind
 from recollect.models.agents import Association, Profile
-from recollect.models.filters import Filter
 from recollect.models.memories import Triple
-from recollect.models.recall import RecallOptions
 from recollect.models.service import Right
 from support.service.serving import serving
 
@@ -35,12 +33,12 @@ async def test_the_client_has_the_same_verbs(served):
         mind = await client.mind("ada", "li")
         moment = datetime(2024, 5, 6, tzinfo=UTC)
         new = NewMemory("green apples", Kind.MESSAGE, keywords=("Fruit",), occurred_at=moment, metadata={"a": [1]})
-        [receipt] = await mind.remember_many(new)
-        [derived] = await mind.remember_many([NewMemory("a thought", Kind.THOUGHT, evidence=(receipt.id,))])
+        [receipt] = await mind.remember(new)
+        [derived] = await mind.remember(NewMemory("a thought", Kind.THOUGHT, evidence=(receipt.id,)))
         memory = await mind.get(receipt.id)
         assert (memory.content, memory.kind, memory.occurred_at) == ("green apples", Kind.MESSAGE, moment)
         assert (memory.keywords, memory.metadata, memory.origin) == (("fruit",), {"a": [1]}, "http:test")
-        hits = (await mind.recall("apples", limit=3, filter=Filter(kinds=(Kind.MESSAGE,)))).hits
+        hits = (await mind.recall(Cue("apples", kinds=(Kind.MESSAGE,)), limit=3)).hits
         assert [hit.memory.id for hit in hits] == [receipt.id]
         page = await mind.list(limit=1)
         assert (await mind.list(cursor=page.next_cursor)).memories[0].id == derived.id
@@ -54,12 +52,12 @@ async def test_errors_keep_their_kind_over_the_wire(served, recollect):
         mind = await client.mind("ada")
         await mind.remember("one", idempotency_key="k")
         for error, call in [
-            (ConflictError, mind.remember_many(["two"], idempotency_key="k")),
-            (InvalidInputError, mind.remember_many([" "])),
+            (ConflictError, mind.remember("two", idempotency_key="k")),
+            (InvalidInputError, mind.remember(" ")),
             (InvalidInputError, mind.recall("\0")),
             (NotFoundError, mind.get(uuid4())),
             (UnauthenticatedError, (await stranger.mind("ada")).recall("one")),
-            (ForbiddenError, (await reading.mind("ada")).remember_many(["x"])),
+            (ForbiddenError, (await reading.mind("ada")).remember("x")),
         ]:
             with pytest.raises(error):
                 await call
@@ -94,7 +92,7 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
     def work():
         with sync.using(Client(*served)) as memory:
             mind = memory.mind("ada", "li")
-            receipt = mind.remember("green apples")
+            [receipt] = mind.remember("green apples")
             assert mind.recall("apples").hits[0].memory.id == receipt.id
             assert mind.get(receipt.id).content == "green apples"
             assert len(mind.list().memories) == 1
@@ -103,7 +101,7 @@ async def test_the_blocking_twin_needs_no_event_loop(served):
             assert mind.profile() == Profile(limit=3)
             assert mind.associate(Triple("nobody")) == [Association(Triple("nobody"), (), ())]
             assert mind.list(keyword="nobody").memories == ()
-            assert mind.feedback(mind.recall("apples", options=RecallOptions(channels=("stream",))), [receipt.id]) == 1
+            assert mind.feedback(mind.recall(Cue("apples", channels=("stream",))), [receipt.id]) == 1
             assert mind.forget([receipt.id]) == [receipt.id]
 
     await asyncio.to_thread(work)

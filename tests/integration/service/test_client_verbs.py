@@ -125,7 +125,7 @@ def losing(lost):
 
 async def remember_plants(recollect):
     mind = await recollect.mind("ada", "li")
-    await mind.remember_many([f"Ann waters plant number {number}" for number in range(8)])
+    await mind.remember([f"Ann waters plant number {number}" for number in range(8)])
     return mind
 
 
@@ -293,11 +293,11 @@ def chain(length, **more):
 async def test_a_load_in_parts_is_as_one_and_every_part_is_stored_once(recollect, small_parts):
     """Every answer is lost once; evidence by position reaches over the parts."""
     async with blocking(recollect, wrap=losing(iter([True, False] * 3))) as call:
-        parts = await call(lambda mind: mind.remember_many(chain(5), bulk=True))
-        assert await call(lambda mind: mind.remember_many([], bulk=True)) == []
+        ids = await call(lambda mind: mind.load(chain(5)))
+        assert await call(lambda mind: mind.load([])) == []
     here, twin = await recollect.mind("ada", "li"), await recollect.mind("ada", "twin")
-    whole = [each.id for each in await twin.remember_many(chain(5), bulk=True)]
-    for scope, stored in ((here, [each.id for each in parts]), (twin, whole)):
+    whole = await twin.load(chain(5))
+    for scope, stored in ((here, ids), (twin, whole)):
         memories = (await scope.list()).memories
         assert [memory.id for memory in memories] == stored
         assert [memory.content for memory in memories] == [f"memory {n}" for n in range(5)]
@@ -310,27 +310,25 @@ async def test_a_load_that_fails_says_how_much_is_stored_and_goes_on_under_its_k
     for wrong in (replace(good[4], evidence=(7,)), replace(good[4], evidence=(-1,)), NewMemory(" ")):
         async with blocking(recollect) as call:
             with pytest.raises(InvalidInputError, match=r"^4 of 5 memories are stored\. "):
-                await call(
-                    lambda mind, last=wrong: mind.remember_many([*good[:4], last], idempotency_key="k", bulk=True)
-                )
+                await call(lambda mind, last=wrong: mind.load([*good[:4], last], idempotency_key="k"))
     async with blocking(recollect) as call:
-        stored = await call(lambda mind: mind.remember_many(good, idempotency_key="k", bulk=True))
-        assert stored == await call(lambda mind: mind.remember_many(good, idempotency_key="k", bulk=True))
+        ids = await call(lambda mind: mind.load(good, idempotency_key="k"))
+        assert ids == await call(lambda mind: mind.load(good, idempotency_key="k"))
         with pytest.raises(ConflictError, match=r"^0 of 5"):
-            await call(lambda mind: mind.remember_many(chain(5, importance=9.0), idempotency_key="k", bulk=True))
+            await call(lambda mind: mind.load(chain(5, importance=9.0), idempotency_key="k"))
     memories = (await (await recollect.mind("ada", "li")).list()).memories
-    assert [memory.id for memory in memories] == [each.id for each in stored]
+    assert [memory.id for memory in memories] == ids
 
 
 async def test_a_load_in_the_process_is_stored_once_under_its_key(mind, owner):
-    stored = await mind.remember_many(chain(5), idempotency_key="k", bulk=True)
-    assert await mind.remember_many(chain(5), idempotency_key="k", bulk=True) == stored
+    ids = await mind.load(chain(5), idempotency_key="k")
+    assert await mind.load(chain(5), idempotency_key="k") == ids
     with pytest.raises(ConflictError):
-        await mind.remember_many(chain(4), idempotency_key="k", bulk=True)
+        await mind.load(chain(4), idempotency_key="k")
     with pytest.raises(InvalidInputError, match="memory 2"):
-        await mind.remember_many([NewMemory("one"), NewMemory(" ")], idempotency_key="other", bulk=True)
+        await mind.load([NewMemory("one"), NewMemory(" ")], idempotency_key="other")
     assert owner.execute("select count(*) from memories").fetchone() == (5,)
-    assert len(await mind.remember_many(chain(4), bulk=True)) == 4
+    assert len(await mind.load(chain(4))) == 4
 
 
 def test_a_part_of_a_load_fits_a_request():
@@ -370,7 +368,7 @@ async def test_weights_are_learned_and_applied_from_afar(recollect):
         for agent, problem in (("bob", "tuning needs"), ("", "agent")):
             with pytest.raises(InvalidInputError, match=problem):
                 await asyncio.to_thread(tune, secret, agent)
-    assert (await here.profile()).stream_weights == StreamWeights(**tuning.after)
+    assert (await here.profile()).weighing == StreamWeights(**tuning.after)
 
 
 async def test_what_is_kept_of_an_agent_is_read_from_afar(recollect, owner):

@@ -167,10 +167,10 @@ async def test_signing_in_and_out(recollect):
         assert (answer.status_code, own["name"], own["trust"]) == (201, "test", 50)
         assert sorted(own["rights"]) == sorted(Right)
         assert timedelta(hours=11.9) < datetime.fromisoformat(own["expires_at"]) - datetime.now(UTC)
-        assert (await client.get("/v1/keys/current", headers=headers)).json() == own
+        assert (await client.get("/v1/key", headers=headers)).json() == own
         out = await client.delete("/console/session", headers=headers)
         assert (out.status_code, "Max-Age=0" in out.headers["set-cookie"]) == (204, True)
-        assert (await client.get("/v1/keys/current", headers=headers)).status_code == 401
+        assert (await client.get("/v1/key", headers=headers)).status_code == 401
         assert (await client.delete("/console/session", headers=headers)).status_code == 204
     assert (await recollect.authenticate(secret, "http")).key_id == key.id
 
@@ -210,11 +210,11 @@ async def test_what_another_page_may_have_sent_is_refused(recollect, sent):
         headers = with_cookie(await sign_in(client, secret))
         answers = [
             await client.get("/v1/memories", params=SCOPE, headers=headers | sent),
-            await client.post("/v1/recall", json=SCOPE | {"query": "x"}, headers=headers | sent),
+            await client.post("/v1/recall", json=SCOPE | {"text": "x"}, headers=headers | sent),
             await client.delete("/console/session", headers=headers | sent),
             await client.post("/console/session", json={"key": secret}, headers=sent),
         ]
-        still = await client.get("/v1/keys/current", headers=headers | OWN | {"Sec-Fetch-Site": "same-origin"})
+        still = await client.get("/v1/key", headers=headers | OWN | {"Sec-Fetch-Site": "same-origin"})
     assert [answer.status_code for answer in answers] == [403] * 4
     assert {answer.json()["code"] for answer in answers} == {"forbidden"}
     assert still.status_code == 200
@@ -225,9 +225,9 @@ async def test_a_key_in_the_header_wins_over_the_cookie(recollect):
     other, shown = await new_key(recollect)
     async with browsing(recollect) as client:
         headers = with_cookie(await sign_in(client, secret), Authorization=f"Bearer {shown}")
-        assert (await client.get("/v1/keys/current", headers=headers)).json()["id"] == str(other.id)
+        assert (await client.get("/v1/key", headers=headers)).json()["id"] == str(other.id)
         wrong = headers | {"Authorization": "Bearer rec_wrong"} | OWN
-        assert (await client.get("/v1/keys/current", headers=wrong)).status_code == 401
+        assert (await client.get("/v1/key", headers=wrong)).status_code == 401
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/dify/v1/recall", "/dify/retrieval"])
@@ -251,7 +251,7 @@ async def test_a_session_ends(recollect, owner, ended):
                 await recollect.revoke_key(await recollect.operator.act_for("default"), key.id)
             case _:
                 owner.execute(past + "id = %s", [key.id])
-        assert (await client.get("/v1/keys/current", headers=headers)).status_code == 401
+        assert (await client.get("/v1/key", headers=headers)).status_code == 401
 
 
 async def test_a_session_has_the_rights_and_bounds_of_its_key(recollect):
@@ -263,7 +263,7 @@ async def test_a_session_has_the_rights_and_bounds_of_its_key(recollect):
         read = await client.get("/v1/memories", params=SCOPE, headers=headers)
         write = await client.post("/v1/memories", json=SCOPE | {"memories": [{"content": "x"}]}, headers=headers)
         foreign = await client.get("/v1/memories", params={"agent": "bob"}, headers=headers)
-        keys = await client.get("/v1/admin/keys", headers=headers)
+        keys = await client.get("/v1/keys", headers=headers)
     assert (answer.json()["agent"], answer.json()["user"], answer.json()["rights"]) == ("ada", "li", ["read"])
     assert [each.status_code for each in (read, write, foreign, keys)] == [200, 403, 403, 403]
 
@@ -274,14 +274,14 @@ async def test_no_answer_with_data_is_kept(recollect):
     async with browsing(recollect) as client:
         headers = with_cookie(await sign_in(client, secret), **OWN)
         answers = [
-            await client.get("/v1/keys/current", headers=headers),
-            await client.get("/v1/keys/current"),
+            await client.get("/v1/key", headers=headers),
+            await client.get("/v1/key"),
             await client.get("/v1/nothing", headers=headers),
-            await client.put("/v1/keys/current", headers=headers),
+            await client.put("/v1/key", headers=headers),
             await client.get("/v1/memories", params=SCOPE | {"limit": "x"}, headers=headers),
             await client.post("/v1/memories", content=b"x" * (MAX_BODY_BYTES + 1), headers=headers),
             await client.post("/v1/memories", json=SCOPE | {"memories": [{"content": "x"}]}, headers=headers),
-            await client.get("/v1/admin/export", params={"agent": "ada"}, headers=headers),
+            await client.get("/v1/export", params={"agent": "ada"}, headers=headers),
         ]
     assert [each.status_code for each in answers] == [200, 401, 404, 405, 422, 413, 201, 200]
     for each in answers:
@@ -372,12 +372,12 @@ async def test_no_log_line_holds_a_secret(recollect, caplog):
             await client.post("/console/session", content=f'{{"key": "{secret}', headers=OWN),
         ]
         cookies = [with_cookie(answer)["Cookie"].partition("=")[2] for answer in answers if answer.status_code == 201]
-        await client.get("/v1/keys/current", headers=with_cookie(answers[0], **OWN))
+        await client.get("/v1/key", headers=with_cookie(answers[0], **OWN))
     said = caplog.text + "".join(answer.text for answer in answers)
     assert len(cookies) == 2
     assert [each for each in (secret[4:], link, *(cookie[4:] for cookie in cookies)) if each in said] == []
     routes = [json.loads(line.message)["route"] for line in caplog.records if line.name == "recollect.http"]
-    assert routes == ["/console/session"] * 6 + ["/v1/keys/current"]
+    assert routes == ["/console/session"] * 6 + ["/v1/key"]
 
 
 # Other origins.
@@ -391,10 +391,7 @@ async def test_no_other_origin_is_admitted_unless_it_is_named(recollect):
     _, secret = await new_key(recollect)
     shown = {"Authorization": f"Bearer {secret}", "Origin": SHOP}
     async with browsing(recollect) as client:
-        answers = [
-            await client.options("/v1/recall", headers=PREFLIGHT),
-            await client.get("/v1/keys/current", headers=shown),
-        ]
+        answers = [await client.options("/v1/recall", headers=PREFLIGHT), await client.get("/v1/key", headers=shown)]
     assert [name for answer in answers for name in answer.headers if name.startswith("access-control")] == []
 
 
@@ -403,8 +400,8 @@ async def test_an_origin_that_is_named_may_call_with_a_key(recollect):
     _, secret = await new_key(recollect)
     async with browsing(recollect, cors_origins=f"https://other.example, {SHOP}/") as client:
         asked = await client.options("/v1/recall", headers=PREFLIGHT)
-        answer = await client.get("/v1/keys/current", headers={"Authorization": f"Bearer {secret}", "Origin": SHOP})
-        refused = await client.get("/v1/keys/current", headers={"Origin": SHOP})
+        answer = await client.get("/v1/key", headers={"Authorization": f"Bearer {secret}", "Origin": SHOP})
+        refused = await client.get("/v1/key", headers={"Origin": SHOP})
         session = await sign_in(client, secret, Origin=SHOP)
         foreign = await client.options("/v1/recall", headers=PREFLIGHT | {"Origin": "https://evil.example"})
         page = await client.options("/console/session", headers=PREFLIGHT)

@@ -47,12 +47,12 @@ def memories(language: str, number: int) -> dict[str, object]:
 def messages(language: str, number: int) -> dict[str, object]:
     length = min(MAX_CHARACTERS // number, MAX_MESSAGE_LENGTH)
     said = [{"role": "user", "content": text} for text in write_texts(language, number, length)]
-    return {"messages": said}
+    return {"conversation": "talk", "messages": said}
 
 
 def cues(text: str, number: int) -> dict[str, object]:
     length = min(recall.MAX_CHARACTERS // number, MAX_CUE_LENGTH)
-    return {"queries": [(text * length)[:length]] * number, "record_access": False}
+    return {"cues": [{"text": (text * length)[:length], "touch": False}] * number}
 
 
 def vectors(number: int) -> dict[str, object]:
@@ -64,15 +64,12 @@ def vectors(number: int) -> dict[str, object]:
 LARGEST = {
     **{f"few long memories {tongue}": ("/v1/memories", memories(tongue, 7)) for tongue in LETTERS},
     **{f"many short memories {tongue}": ("/v1/memories", memories(tongue, MAX_MEMORIES)) for tongue in LETTERS},
-    **{f"one long message {tongue}": ("/v1/conversations/c/messages", messages(tongue, 1)) for tongue in LETTERS},
+    **{f"one long message {tongue}": ("/v1/messages", messages(tongue, 1)) for tongue in LETTERS},
+    **{f"many short messages {tongue}": ("/v1/messages", messages(tongue, MAX_MEMORIES)) for tongue in LETTERS},
+    **{f"a long cue {tongue}": ("/v1/recall", {"text": write_text(tongue, MAX_CUE_LENGTH)}) for tongue in LETTERS},
+    **{f"long cues of dates {tongue}": ("/v1/recall-each", cues(text, 4)) for tongue, text in DATES.items()},
     **{
-        f"many short messages {tongue}": ("/v1/conversations/c/messages", messages(tongue, MAX_MEMORIES))
-        for tongue in LETTERS
-    },
-    **{f"a long cue {tongue}": ("/v1/recall", {"query": write_text(tongue, MAX_CUE_LENGTH)}) for tongue in LETTERS},
-    **{f"long cues of dates {tongue}": ("/v1/recall/many", cues(text, 4)) for tongue, text in DATES.items()},
-    **{
-        f"many cues of dates {tongue}": ("/v1/recall/many", cues(text, recall.MAX_CUES))
+        f"many cues of dates {tongue}": ("/v1/recall-each", cues(text, recall.MAX_CUES))
         for tongue, text in DATES.items()
     },
     "vectors": ("/v1/memories", vectors(MAX_MEMORIES)),
@@ -85,11 +82,11 @@ async def filled(recollect):
     mind = await recollect.mind("ada", "li")
     chance = random.Random(1)
     words = [f"word{number}" for number in range(3_000)]
-    await mind.remember_many([NewMemory(" ".join(chance.choices(words, k=40))) for _ in range(1_000)], bulk=True)
+    await mind.load([NewMemory(" ".join(chance.choices(words, k=40))) for _ in range(1_000)])
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as client:
         # What is loaded or compiled at the first request is not a request's own work.
-        await client.post("/v1/recall", json=SCOPE | {"query": "word1 word2"})
+        await client.post("/v1/recall", json=SCOPE | {"text": "word1 word2"})
         await client.post("/v1/memories", json=SCOPE | {"content": "word1 word2"})
         yield client
 
@@ -128,7 +125,7 @@ async def test_the_largest_body_leaves_the_event_loop_free(filled):
 
 async def test_the_largest_answer_leaves_the_event_loop_free(filled):
     words = " ".join(f"word{number}" for number in range(100))
-    asked = json.dumps(SCOPE | {"query": words, "limit": MAX_HITS}).encode()
+    asked = json.dumps(SCOPE | {"text": words, "limit": MAX_HITS}).encode()
     with watch_loop() as longest:
         answer = await filled.post("/v1/recall", content=asked, headers=JSON)
     assert len(answer.json()["hits"]) == MAX_HITS
@@ -140,9 +137,9 @@ async def test_a_load_leaves_the_event_loop_free(recollect):
     texts = write_texts("en", 2_000, 150)
     chance = random.Random(3)
     new = [NewMemory(text, embedding=[chance.gauss(0, 1) for _ in range(64)]) for text in texts]
-    await mind.remember_many(new[:1], bulk=True)
+    await mind.load(new[:1])
     with watch_loop() as longest:
-        await mind.remember_many(new, bulk=True)
+        await mind.load(new)
     assert longest.seconds < LONGEST_HOLD_SECONDS, longest.what
 
 

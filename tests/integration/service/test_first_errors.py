@@ -15,6 +15,7 @@ from recollect.client.transport import Transport
 from recollect.core.memories.ids import memory_id
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError, NotFoundError, SetupError, UnavailableError
+from recollect.models import Cue
 from recollect.verbs.memories import rows
 from support.programs.command_line import run, settings_of
 from support.programs.ports import free_port
@@ -93,22 +94,17 @@ async def test_an_address_may_end_in_v1(recollect, ending):
 
 
 WRONG = [
-    ("recall", {"cue": "tea"}, "recall(): `cue` is not known here; did you mean `query`?"),
-    ("recall", {"query": "tea", "top_k": 3}, "recall(): `top_k` is not known here; did you mean `limit`?"),
+    ("recall", {"query": "tea"}, "recall(): `query` is not known here; did you mean `cue`?"),
+    ("recall", {"cue": "tea", "top_k": 3}, "recall(): `top_k` is not known here; did you mean `limit`?"),
     (
         "recall",
-        {"query": "tea", "since": "monday"},
-        "recall(): `since` is a field of Filter; pass filter=Filter(..., since=...)",
+        {"cue": "tea", "since": "monday"},
+        "recall(): `since` is a field of Cue; pass cue=Cue(..., since=...)",
     ),
     (
-        "recall",
-        {"query": "tea", "timezone": "UTC"},
-        "recall(): `timezone` is a field of RecallOptions; pass options=RecallOptions(..., timezone=...)",
-    ),
-    (
-        "remember_many",
+        "remember",
         {"memories": "tea", "kind": "event"},
-        "remember_many(): `kind` is a field of NewMemory; pass memories=NewMemory(..., kind=...)",
+        "remember(): `kind` is a field of NewMemory; pass memories=NewMemory(..., kind=...)",
     ),
     ("forget", {"memory_id": "m1a2b"}, "forget(): `memory_id` is not known here; did you mean `ids`?"),
 ]
@@ -137,8 +133,8 @@ def test_blocking_minds_name_their_arguments_too(addresses):
 
 async def test_a_short_id_of_a_prompt_is_an_id(minds):
     local, _ = minds
-    receipt = await local.remember("Li drinks green tea")
-    block = await local.context("tea")
+    [receipt] = await local.remember("Li drinks green tea")
+    block = await local.blocks.show(Cue("tea"))
     for mind in minds:
         for written in (block.lines[0].short_id, f"[{block.lines[0].short_id}]", str(receipt.id), receipt.id):
             assert (await mind.get(written)).id == receipt.id
@@ -150,7 +146,7 @@ async def test_a_short_id_of_a_prompt_is_an_id(minds):
 
 async def test_an_ambiguous_short_id_is_refused(minds, monkeypatch):
     monkeypatch.setattr(rows, "memory_id", lambda moment, place, chance: memory_id(moment, place, bytes(len(chance))))
-    first, second = await minds[0].remember_many(["Li drinks tea", "Bo drinks coffee"])
+    first, second = await minds[0].remember(["Li drinks tea", "Bo drinks coffee"])
     for mind in minds:
         with pytest.raises(InvalidInputError, match="several memories have this short ID"):
             await mind.get("m0000")

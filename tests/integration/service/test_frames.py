@@ -40,7 +40,7 @@ def stopped(monkeypatch):
 
 CALLS = {
     "recall": lambda mind: mind.recall("apples"),
-    "remember": lambda mind: mind.remember_many(["Li likes apples."]),
+    "remember": lambda mind: mind.remember("Li likes apples."),
     "list": lambda mind: mind.list(),
     "topics": lambda mind: mind.topics.tree(),
     "append": lambda mind: mind.conversation("c").append("Hello."),

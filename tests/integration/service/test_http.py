@@ -66,7 +66,7 @@ async def test_a_memory_from_first_word_to_last(http):
     answer = await http.post("/v1/memories", json=memories("Ann bought apples", "Bob sold pears", importance=7))
     first, second = answer.json()["memories"]
     assert (answer.status_code, first["progress"]) == (201, "embedded")
-    recalled = (await http.post("/v1/recall", json=SCOPE | {"query": "who bought apples?", "limit": 1})).json()
+    recalled = (await http.post("/v1/recall", json=SCOPE | {"text": "who bought apples?", "limit": 1})).json()
     assert recalled["hits"][0]["memory"]["id"] == first["id"]
     assert set(recalled["hits"][0]["channels"]) == {"text", "vector"}
     assert (recalled["methods"]["text"], recalled["methods"]["vector"]) == ("exact", "exact")
@@ -82,25 +82,25 @@ async def test_a_memory_from_first_word_to_last(http):
 
 
 async def test_keys_from_making_to_revoking(recollect, http):
-    made = (await http.post("/v1/admin/keys", json={"name": "bot", "rights": ["read"], "trust": 10})).json()
-    listed = (await http.get("/v1/admin/keys")).json()["keys"]
+    made = (await http.post("/v1/keys", json={"name": "bot", "rights": ["read"], "trust": 10})).json()
+    listed = (await http.get("/v1/keys")).json()["keys"]
     assert made["key"]["id"] in {key["id"] for key in listed}
     assert made["secret"] not in json.dumps(listed)
     async with http_client(recollect, made["secret"]) as bot:
-        assert (await bot.post("/v1/recall", json=SCOPE | {"query": "x"})).status_code == 200
+        assert (await bot.post("/v1/recall", json=SCOPE | {"text": "x"})).status_code == 200
         check_problem(await bot.post("/v1/memories", json=memories("x")), 403, "forbidden")
-        check_problem(await bot.get("/v1/admin/keys"), 403, "forbidden")
-        revoked = await http.delete(f"/v1/admin/keys/{made['key']['id']}")
+        check_problem(await bot.get("/v1/keys"), 403, "forbidden")
+        revoked = await http.delete(f"/v1/keys/{made['key']['id']}")
         assert revoked.json()["revoked_at"]
-        check_problem(await bot.post("/v1/recall", json=SCOPE | {"query": "x"}), 401, "unauthenticated")
-    check_problem(await http.delete(f"/v1/admin/keys/{uuid4()}"), 404, "not_found")
+        check_problem(await bot.post("/v1/recall", json=SCOPE | {"text": "x"}), 401, "unauthenticated")
+    check_problem(await http.delete(f"/v1/keys/{uuid4()}"), 404, "not_found")
 
 
 async def test_a_key_can_not_make_one_that_is_trusted_more(recollect):
     _, secret = await new_key(recollect, trust=20)
     async with http_client(recollect, secret) as http:
         body = {"name": "bot", "rights": ["read"], "trust": 21}
-        check_problem(await http.post("/v1/admin/keys", json=body), 422, "invalid_input")
+        check_problem(await http.post("/v1/keys", json=body), 422, "invalid_input")
 
 
 async def test_health_and_metrics_need_no_key(recollect):
@@ -108,7 +108,7 @@ async def test_health_and_metrics_need_no_key(recollect):
         for path in ("/health/live", "/health/ready"):
             assert (await http.get(path)).json() == {"status": "ok"}
         before = await count_requests(http)
-        await http.post("/v1/recall", json=SCOPE | {"query": "x"})
+        await http.post("/v1/recall", json=SCOPE | {"text": "x"})
         await http.get("/nowhere")
         after = await count_requests(http)
     assert after[("POST", "unknown", "401")] == before.get(("POST", "unknown", "401"), 0) + 1
@@ -202,9 +202,9 @@ async def test_rights_are_what_they_say(recollect, right):
     _, secret = await new_key(recollect, rights=(right,))
     async with http_client(recollect, secret) as http:
         answers = {
-            Right.READ: await http.post("/v1/recall", json=SCOPE | {"query": "x"}),
+            Right.READ: await http.post("/v1/recall", json=SCOPE | {"text": "x"}),
             Right.WRITE: await http.post("/v1/memories", json=memories("x")),
-            Right.ADMIN: await http.get("/v1/admin/keys"),
+            Right.ADMIN: await http.get("/v1/keys"),
         }
     assert answers.pop(right).status_code in {200, 201}
     for refused in answers.values():
@@ -311,8 +311,8 @@ async def test_a_filter_in_a_query_is_checked_as_in_a_body(http, query):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("query", "\x00"),
-        ("query", "x" * 8_001),
+        ("text", "\x00"),
+        ("text", "x" * 8_001),
         ("state", "gone"),
         ("limit", 0),
         ("limit", 201),
@@ -334,7 +334,7 @@ async def test_a_filter_in_a_query_is_checked_as_in_a_body(http, query):
     ],
 )
 async def test_a_cue_that_cannot_be_asked_is_refused(http, field, value):
-    body = SCOPE | {"query": "x"} | {field: value}
+    body = SCOPE | {"text": "x"} | {field: value}
     check_problem(await http.post("/v1/recall", content=hostile_json(body), headers=JSON), 422, "invalid_input")
 
 
@@ -423,13 +423,13 @@ async def test_refusals_never_echo_a_value_that_was_sent(http):
 @pytest.mark.promise("Pages show everything once while others write")
 async def test_pages_show_everything_once_while_others_write(recollect, http):
     mind = await recollect.mind(**SCOPE)
-    before = [receipt.id for number in range(5) for receipt in await mind.remember_many([f"before {number}"])]
+    before = [receipt.id for number in range(5) for receipt in await mind.remember(f"before {number}")]
     stopped = False
 
     async def keep_writing():
         written = []
         while not stopped:
-            written += [receipt.id for receipt in await mind.remember_many(["meanwhile"])]
+            written += [receipt.id for receipt in await mind.remember("meanwhile")]
         return written
 
     writers = [asyncio.create_task(keep_writing()) for _ in range(3)]
@@ -460,7 +460,7 @@ async def test_a_blocked_write_answers_in_time_and_reads_go_on(recollect, addres
             answer = await hurried.post("/v1/memories", json=memories("second"))
             check_problem(answer, 503, "unavailable")
             assert answer.headers["retry-after"] == "1"
-            assert (await http.post("/v1/recall", json=SCOPE | {"query": "first"})).json()["hits"]
+            assert (await http.post("/v1/recall", json=SCOPE | {"text": "first"})).json()["hits"]
         assert (await http.post("/v1/memories", json=memories("third"))).status_code == 201
     assert owner.execute("select count(*) from memories where content = 'second'").fetchone() == (0,)
 
@@ -486,8 +486,8 @@ async def test_logs_tell_what_happened_but_never_what_was_said(recollect, caplog
             http.post("/v1/memories", json=memories(CANARY), headers={"Idempotency-Key": CANARY}),
             http.post("/v1/memories", json=memories(CANARY, evidence=[str(uuid4())])),
             http.post("/v1/memories", json=memories(f"{CANARY}\x00")),
-            http.post("/v1/recall", json=SCOPE | {"query": CANARY, "embedding": [number] * 64}),
-            http.post("/v1/recall", json=SCOPE | {"query": CANARY, "embedding": [number]}),
+            http.post("/v1/recall", json=SCOPE | {"text": CANARY, "embedding": [number] * 64}),
+            http.post("/v1/recall", json=SCOPE | {"text": CANARY, "embedding": [number]}),
         ]
         statuses = [(await request).status_code for request in requests]
     assert statuses == [201, 409, 422, 422, 200, 422]
@@ -580,7 +580,7 @@ def dify_property_problems(schema):
 def test_dify_can_import_every_operation(document):
     found = list(dify_problems(document))
     # Dify itself asks the first, with a body of its own shape; the second takes a file.
-    assert [each for each in found if not each.startswith(("POST /dify/retrieval", "POST /v1/admin/import"))] == []
+    assert [each for each in found if not each.startswith(("POST /dify/retrieval", "POST /v1/import"))] == []
 
 
 def test_the_dify_linter_sees_what_it_is_for():

@@ -24,7 +24,7 @@ from recollect.models.memories import (
     RecallState,
     Role,
 )
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from support.models.fake_chat import FakeChatModel
 from support.service.known_numbers import first_number
@@ -73,7 +73,7 @@ class Walk:
         moments = [MORNING + timedelta(minutes=number) for number in range(len(LIVED))]
         if self.kind is Kind.EVENT:
             new = [NewMemory(text, occurred_at=at) for text, at in zip(LIVED, moments, strict=True)]
-            return [receipt.id for receipt in await self.mind.remember_many(new)]
+            return [receipt.id for receipt in await self.mind.remember(new)]
         said = [NewMessage(Role.USER, text, occurred_at=at) for text, at in zip(LIVED, moments, strict=True)]
         return [each.id for each in await self.mind.conversation("c").append(said)]
 
@@ -108,12 +108,10 @@ async def test_both_are_stored_scored_recalled_shown_and_enriched_alike(walk):
 
     # Recall by filter, and context.
     only = Filter(since=MORNING + timedelta(minutes=1), until=MORNING + timedelta(minutes=3), kinds=(kind,))
-    found = await mind.recall("Li", filter=Filter(since=only.since, until=only.until, kinds=only.kinds))
+    found = await mind.recall(Cue("Li", since=only.since, until=only.until, kinds=only.kinds))
     assert {hit.memory.id for hit in found.hits} == {*ids[1:3]}
     assert {each.id for each in (await mind.list(filter=only)).memories} == {*ids[1:3]}
-    streamed = await mind.recall(
-        "Li", filter=Filter(min_importance=8), options=RecallOptions(channels=("stream",), record_access=False)
-    )
+    streamed = await mind.recall(Cue("Li", channels=("stream",), min_importance=8, touch=False))
     assert {hit.memory.id for hit in streamed.hits} == {ids[0], ids[3]}
     made = await mind.conversation("new").context("What is the cat of Li called?")
     assert "Pascal" in str(made.messages)
@@ -146,18 +144,16 @@ async def test_both_are_reflected_on_revised_and_forgotten_alike(walk):
     walk.owner.execute("select pg_sleep(1.1)")
     revised = await mind.update(ids[1], content="Li plays the viola in an orchestra on Thursdays")
     assert (revised.version, revised.changed) == (2, True)
-    now = {hit.memory.content for hit in (await mind.recall("orchestra", filter=Filter(kinds=(kind,)))).hits}
+    now = {hit.memory.content for hit in (await mind.recall(Cue("orchestra", kinds=(kind,)))).hits}
     assert any("viola" in text for text in now) and not any("cello" in text for text in now)
-    then = {
-        hit.memory.content for hit in (await mind.recall("orchestra", filter=Filter(kinds=(kind,), as_of=before))).hits
-    }
+    then = {hit.memory.content for hit in (await mind.recall(Cue("orchestra", kinds=(kind,), as_of=before))).hits}
     assert any("cello" in text for text in then)
 
     # Forget: with what was derived from it alone, after a look at what would go.
     foreseen = await mind.forget([ids[2]], dry_run=True)
     assert ids[2] in foreseen and await mind.get(ids[2])
     assert set(await mind.forget([ids[2]])) == set(foreseen)
-    assert "Pascal" not in str((await mind.recall("cat", filter=Filter(kinds=(kind,)))).hits)
+    assert "Pascal" not in str((await mind.recall(Cue("cat", kinds=(kind,)))).hits)
 
 
 async def test_both_fade_and_come_back_alike(walk):
@@ -172,7 +168,7 @@ async def test_both_fade_and_come_back_alike(walk):
         assert (judged.grounds, faded.faded) == (FadeReason.HELD, 0)
         return
     assert faded.faded == len(LIVED)
-    gone = await mind.recall("Li", filter=Filter(state=RecallState.FADED))
+    gone = await mind.recall(Cue("Li", state=RecallState.FADED))
     assert fading in {hit.memory.id for hit in gone.hits}
     await mind.restore([fading])
     assert fading in {hit.memory.id for hit in (await mind.recall("Li moved to Ghent")).hits}

@@ -25,7 +25,7 @@ async def test_every_door_opens_the_same_scope(recollect, mind, addresses):
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
         asked = {"agent": AGENT, "user": USER}
-        found = await http.post("/v1/recall", json=asked | {"query": "花生"})
+        found = await http.post("/v1/recall", json=asked | {"text": "花生"})
         listed = await http.get("/v1/memories", params=asked)
         knowledge = {"knowledge_id": f"{AGENT}/{USER}", "query": "花生", "retrieval_setting": {"top_k": 3}}
         records = await http.post("/dify/retrieval", json=knowledge)
@@ -36,7 +36,7 @@ async def test_every_door_opens_the_same_scope(recollect, mind, addresses):
         async with Client(url, secret) as client:
             assert (await (await client.mind(AGENT, USER)).recall("花生")).hits
         async with over_http(url, secret) as session:
-            answer = await session.call_tool("recall", {"query": "花生", "agent": AGENT, "user": USER})
+            answer = await session.call_tool("recall", {"text": "花生", "agent": AGENT, "user": USER})
             assert "花生过敏" in str(answer.content)
     said = call("recall", "--agent", AGENT, "--user", USER, "花生", settings=settings_of(addresses))
     assert (said.code, "花生过敏" in said.stdout) == (0, True)
@@ -64,7 +64,7 @@ async def test_what_is_done_later_is_done_for_names_of_any_script(recollect, min
     async with asyncio.timeout(60):
         await recollect.work(until_empty=True)
         assert await recollect.wait()
-    assert (await conversation.get(segments=200)).segments[0].state == "enriched"
+    assert (await conversation.segments())[0].state == "enriched"
     caller = await recollect.operator.act_for("default")
     assert (await recollect.jobs.page(caller)).jobs == ()
     assert await recollect.ledger(AGENT, USER)

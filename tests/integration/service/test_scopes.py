@@ -30,8 +30,8 @@ MANY = """
 
 async def fill(recollect):
     for agent, user, size in (("ada", "li", 3), ("ada", "wu", 1), ("Bo", "", 2)):
-        await (await recollect.mind(agent, user)).remember_many([f"{user} {number}" for number in range(size)])
-    await (await recollect.mind("ada", "li", tenant="other")).remember_many(["foreign"] * 5)
+        await (await recollect.mind(agent, user)).remember([f"{user} {number}" for number in range(size)])
+    await (await recollect.mind("ada", "li", tenant="other")).remember(["foreign"] * 5)
 
 
 async def called(recollect, tenant="default"):
@@ -108,10 +108,10 @@ async def test_a_bound_key_sees_its_own(recollect):
         _, secret = await recollect.create_key(maker, "bound", (Right.READ,), 50, bounds)
         async with http_client(recollect, secret) as http:
             for order in ScopeOrder:
-                found = (await http.get("/v1/admin/scopes", params={"order": order})).json()["scopes"]
+                found = (await http.get("/v1/scopes", params={"order": order})).json()["scopes"]
                 assert {(each["agent"], each["user"]) for each in found} == seen
-            assert (await http.get("/v1/admin/scopes", params={"agent": bounds.agent})).status_code == 200
-            assert (await http.get("/v1/admin/scopes", params={"agent": "cy"})).status_code == 403
+            assert (await http.get("/v1/scopes", params={"agent": bounds.agent})).status_code == 200
+            assert (await http.get("/v1/scopes", params={"agent": "cy"})).status_code == 403
 
 
 async def test_wrong_questions_are_refused(recollect):
@@ -119,13 +119,13 @@ async def test_wrong_questions_are_refused(recollect):
     _, secret = await new_key(recollect, rights=(Right.WRITE,))
     _, reading = await new_key(recollect, rights=(Right.READ,))
     async with http_client(recollect, secret) as http:
-        assert (await http.get("/v1/admin/scopes")).status_code == 403
+        assert (await http.get("/v1/scopes")).status_code == 403
     async with http_client(recollect, reading) as http:
         for wrong in (
             {"order": "newest"}, {"limit": 201}, {"cursor": "x"}, {"cursor": "2026-01-01_99999999999999999999"},
             {"order": "size", "cursor": "a_1"}, {"order": "size", "cursor": "1_-1"}, {"users": "li"},
         ):  # fmt: skip
-            assert (await http.get("/v1/admin/scopes", params=wrong)).status_code == 422, wrong
+            assert (await http.get("/v1/scopes", params=wrong)).status_code == 422, wrong
 
 
 async def test_by_both_clients(recollect):

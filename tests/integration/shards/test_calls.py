@@ -13,7 +13,7 @@ from recollect.jobs import running
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Role
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.wiring import connected
 from support.programs.waiting import until
 from support.service.made_settings import make_settings
@@ -45,7 +45,7 @@ async def test_tenants_are_spread_and_each_is_served_by_its_shard(many, layout):
     assert count(layout) == {(("north", "south")[place % 2], number): 1 for place, number in enumerate(numbers)}
     for tenant, secret in secrets.items():
         async with http_client(many, secret) as http:
-            answer = (await http.post("/v1/recall", json={"agent": "ada", "query": "Which word is kept?"})).json()
+            answer = (await http.post("/v1/recall", json={"agent": "ada", "text": "Which word is kept?"})).json()
         assert [hit["memory"]["content"] for hit in answer["hits"]] == [f"The word of {tenant} is kept."]
 
 
@@ -60,7 +60,7 @@ async def test_a_tenant_is_split_by_buckets_and_its_keys_and_profiles_stay_at_ho
             body = {"agent": "ada", "user": user, "content": f"I am {user}."}
             assert (await http.post("/v1/memories", json=body)).status_code == 201
         for user in users:
-            hits = (await http.post("/v1/recall", json={"agent": "ada", "user": user, "query": "Who?"})).json()["hits"]
+            hits = (await http.post("/v1/recall", json={"agent": "ada", "user": user, "text": "Who?"})).json()["hits"]
             assert [hit["memory"]["content"] for hit in hits] == [f"I am {user}."]
     high = sum(bucket_of("ada", user) >= 2048 for user in users)
     assert 0 < high < len(users)
@@ -71,7 +71,7 @@ async def test_a_tenant_is_split_by_buckets_and_its_keys_and_profiles_stay_at_ho
 async def test_a_call_follows_its_tenant_and_is_answered_once(many, layout, agent):
     mind = await many.mind(agent, tenant="one")
     layout.move(mind.access.scope.tenant_id, "north", "south")
-    receipt = await mind.remember("It was moved meanwhile.")
+    [receipt] = await mind.remember("It was moved meanwhile.")
     assert (await mind.get(receipt.id)).content == "It was moved meanwhile."
     assert list(count(layout)) == [("south", mind.access.scope.tenant_id)]
 
@@ -90,7 +90,7 @@ def connected_again(many, layout):
 
 async def test_what_has_been_written_in_part_is_not_written_again(many, layout, monkeypatch):
     mind = await many.mind("ada", tenant="one")
-    receipt = await mind.remember("First.")
+    [receipt] = await mind.remember("First.")
     moved = asyncio.Event()
     from recollect.mind import memories
 
@@ -166,7 +166,7 @@ async def test_conversations_and_profiles_work_over_shards(many, layout):
     for user in users:
         mind = await many.mind("ada", user, tenant="one")
         await mind.conversation("c").append([NewMessage(Role.USER, "Shall we cook?")])
-        made = await mind.conversation("c").context("cook", 500)
+        made = await mind.conversation("c").context(Cue("cook"), 500)
         assert "Shall we cook?" in str(made)
         assert (await mind.profile()).names == ("Ada",)
 
@@ -179,8 +179,8 @@ async def test_a_prompt_reads_and_notes_scopes_beside_the_own_one_where_they_lie
     low, high = (next(user for user in users if (bucket_of("ada", user) >= 2048) is above) for above in (False, True))
     own, other = [await many.mind("ada", user, tenant="one") for user in (low, high)]
     await own.remember("I cook on Mondays.")
-    told = await other.remember("We cook noodles.")
-    made = await own.conversation("c").context("cook", 500, options=RecallOptions(extra_scopes=(f"ada/{high}",)))
+    [told] = await other.remember("We cook noodles.")
+    made = await own.conversation("c").context(Cue("cook", also=(f"ada/{high}",)), 500)
     assert "noodles" in str(made)
     assert count(layout, "access_log") == {("north", caller.tenant_id): 1, ("south", caller.tenant_id): 1}
     assert (await other.get(told.id)).last_accessed_at is not None

@@ -115,11 +115,11 @@ async def test_a_shard_that_is_down_at_the_beginning_is_erased_later(many, layou
     monkeypatch.setattr(servers, "_of", half)
     _, secret = await new_key(many, "one")
     async with http_client(many, secret) as http:
-        answer = await http.post("/v1/admin/erasures", json={"user": USER})
+        answer = await http.post("/v1/erasures", json={"user": USER})
         assert (answer.status_code, answer.json()["erased_at"]) == (200, None)
         monkeypatch.setattr(servers, "_of", reach)
         await many.work(until_empty=True)
-        [receipt] = (await http.get("/v1/admin/erasures", params={"user": USER})).json()["erasures"]
+        [receipt] = (await http.get("/v1/erasures", params={"user": USER})).json()["erasures"]
     assert receipt["id"] == answer.json()["id"] and receipt["finished_at"] is not None
     assert (receipt["scopes"], known(layout)) == (len(AGENTS), GONE)
 

@@ -9,7 +9,7 @@ import pytest
 from conftest import PATIENT
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.knowledge import NewFact
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from support.engines.mirrored import PATIENT as MIRRORED
 from support.engines.mirrored import feed_of, mirrored, search_settings
 from support.shards.shards import quiet
@@ -42,7 +42,7 @@ async def minds(many):
 
 
 async def said(mind, name, text):
-    found = await mind.recall(text, options=RecallOptions(channels=(name,)))
+    found = await mind.recall(Cue(text, channels=(name,)))
     assert found.methods == {name: "mirror"}
     return [hit.memory.content for hit in found.hits]
 

@@ -10,6 +10,7 @@ from recollect.core.service.numbers import bucket_of
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError, UnavailableError
 from recollect.mind.operators.shards import Shards
 from recollect.models.imports import ExportRequest, ImportOptions
+from recollect.models.recall import Cue
 from recollect.store.shards import placing
 
 pytest_plugins = ("support.shards.two_shards",)
@@ -17,7 +18,7 @@ pytest_plugins = ("support.shards.two_shards",)
 WRITES = {
     "/v1/memories": {"agent": "ada", "content": "It is too late."},
     "/v1/facts": {"agent": "ada", "facts": [{"subject": "Li", "predicate": "is", "object": "late"}]},
-    "/v1/admin/keys": {"name": "late", "rights": ["read"]},
+    "/v1/keys": {"name": "late", "rights": ["read"]},
 }
 
 
@@ -39,7 +40,7 @@ async def test_a_suspended_tenant_of_one_server_is_read_and_not_written(recollec
         for path, body in WRITES.items():
             answer = await http.post(path, json=body)
             assert (answer.status_code, "suspended" in answer.text) == (503, True), (path, answer.text)
-        assert (await http.post("/v1/recall", json={"agent": "ada", "query": "vector"})).json()["hits"]
+        assert (await http.post("/v1/recall", json={"agent": "ada", "text": "vector"})).json()["hits"]
     await other.remember("Another tenant is written.")
     await recollect.work(until_empty=True)
     assert owner.execute(waiting).fetchone()[0] == 1
@@ -105,7 +106,7 @@ async def test_a_tenant_moves_by_hand_and_the_old_rows_stay(many, layout, moving
     await minds[0].remember("li drinks coffee.")
     assert (held(layout, "north"), held(layout, "south")) == (2, 3)
     async with http_client(many, secret) as http:
-        asked = {"agent": "ada", "user": "li", "query": "coffee"}
+        asked = {"agent": "ada", "user": "li", "text": "coffee"}
         assert "coffee" in (await http.post("/v1/recall", json=asked)).json()["hits"][0]["memory"]["content"]
     with pytest.raises(ConflictError, match="rows of this tenant"):
         await many.operator.placements.suspend("one")
@@ -160,7 +161,7 @@ async def test_a_placing_that_broke_off_early_is_undone_by_a_repair(many, layout
         await minds[0].remember("After all.")
     await Shards(layout.owner).repair()
     assert [each for each in await Shards(layout.owner).check() if not each.harmless] == []
-    assert len((await minds[0].recall("all tea")).hits) == 1 + resumed
+    assert len((await minds[0].recall(Cue("all tea"))).hits) == 1 + resumed
     await many.operator.placements.suspend("one")
     await many.operator.placements.place("one", ["south"])
     with pytest.raises(ConflictError, match=f"{2 + resumed} memories"):
@@ -186,7 +187,7 @@ async def test_a_placing_that_breaks_off_goes_on(many, layout, moving, monkeypat
     await restore(many, lines, path)
     await many.operator.placements.resume("one")
     for mind in minds:
-        assert len((await mind.recall("tea")).hits) == 1
+        assert len((await mind.recall(Cue("tea"))).hits) == 1
         await mind.remember("After the move.")
     assert (held(layout, "north"), held(layout, "south")) == (2, 4)
 

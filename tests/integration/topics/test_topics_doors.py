@@ -24,7 +24,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 @pytest.fixture
 async def filed(mind):
     """Two memories under travel->Japan, one of which leads to food."""
-    receipts = await mind.remember_many(
+    receipts = await mind.remember(
         [
             NewMemory("a ryokan in Kyoto", topic="travel->Japan", related_topics=("food",)),
             NewMemory("the bullet train", topic="travel->Japan"),
@@ -52,11 +52,11 @@ async def test_every_way_in_gives_the_same_answer(recollect, mind, filed):
                 LinkStrength(),
                 LinkStrength(0.1, 0.2, 0.3),
             }
-            assert (await there.link("food->noodles", remove=[filed[1]])).path == "food->noodles"
+            assert await there.unlink("food->noodles", [filed[1]]) == [filed[1]]
             assert (await there.update("food", name="meals")).path == "meals"
             assert (await there.update("meals->noodles", parent="travel")).path == "travel->noodles"
             assert (await there.update("travel->noodles", into="travel->Japan")).memories == 2
-            [receipt] = await remote.remember_many([NewMemory("sushi", topic="meals", reach=LinkStrength(1, 1, 1))])
+            [receipt] = await remote.remember(NewMemory("sushi", topic="meals", reach=LinkStrength(1, 1, 1)))
             [link] = await there.links(memory_id=receipt.id)
             assert (link.path, link.reach) == ("meals", LinkStrength(1, 1, 1))
             with pytest.raises(NotFoundError):
@@ -115,5 +115,5 @@ async def test_the_command_line_shows_and_changes_topics(addresses, mind, filed,
     assert "trips: 0 memories, 2 below it" in await call("update", "travel", "--name", "trips")
     assert "Japan: 2 memories" in await call("update", "trips->Japan", "--parent", "")
     assert "Japan: 2 memories" in await call("merge", "food->tea", "Japan")
-    assert "1 memories" in await call("unlink", "Japan", str(filed[1]))
+    assert "1 memories taken" in await call("unlink", "Japan", str(filed[1]))
     assert [topic.path for topic in (await mind.topics.tree()).topics] == ["food", "Japan"]

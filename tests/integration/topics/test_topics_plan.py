@@ -7,6 +7,7 @@ import pytest
 
 from recollect.channels.topic import MAX_LINKS, compose
 from recollect.models.filters import Filter
+from recollect.models.memories import NewMemory
 from support.database.plans import MODES
 
 TOPICS, LINKS = 2_000, 3_000
@@ -49,7 +50,7 @@ COUNTED = """
 async def scope_id(mind, owner):
     for table in TABLES:
         owner.execute(f"alter table {table} set (autovacuum_enabled = off)")
-    await mind.remember("a memory", topic="topic")
+    await mind.remember(NewMemory("a memory", topic="topic"))
     [(number,)] = owner.execute("select id from scopes").fetchall()
     for statement in FILL:
         owner.execute(statement, {"scope": number, "topics": TOPICS, "links": LINKS})

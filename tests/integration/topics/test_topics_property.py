@@ -74,13 +74,13 @@ class World:
         self.links = update_link(self.links, TopicLink(path, self.ids[which], moment, reach, tuple(related)))
 
     async def unlink(self, which, path):
-        await self.mind.topics.link(path, remove=[self.ids[which]])
+        await self.mind.topics.unlink(path, [self.ids[which]])
         self.links = [link for link in self.links if (link.memory_id, key(link.path)) != (self.ids[which], key(path))]
 
     async def forget(self, which):
         await self.mind.forget([self.ids[which]])
         self.links = [link for link in self.links if link.memory_id != self.ids[which]]
-        [self.ids[which]] = [receipt.id for receipt in await self.mind.remember_many([f"memory {which}"])]
+        [self.ids[which]] = [receipt.id for receipt in await self.mind.remember(f"memory {which}")]
 
     async def rename(self, path, name):
         target = show_topic((*parse_topic(path)[:-1], name))
@@ -154,7 +154,7 @@ def replant(links, path, target):
 @given(st.lists(filings, min_size=2, max_size=8), st.lists(steps, max_size=10))
 async def test_the_tree_and_its_recalls_are_what_links_make(recollect, begun, drawn):
     mind = await recollect.mind("tree", f"world-{next(NUMBERS)}")
-    receipts = await mind.remember_many([NewMemory(f"memory {which}") for which in range(MEMORIES)])
+    receipts = await mind.remember([NewMemory(f"memory {which}") for which in range(MEMORIES)])
     world = World(mind, [receipt.id for receipt in receipts])
     for step in (*begun, *drawn):
         await world.take(step)

@@ -10,9 +10,8 @@ import pytest
 
 from recollect.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from recollect.models.conversations import NewMessage
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import RecallOptions, Status
+from recollect.models.recall import Cue, Status
 from recollect.models.service import Right
 from recollect.models.topics import LinkStrength, NewTopicLink, Topic
 from support.imports.generative_agents import read_golden
@@ -24,7 +23,7 @@ TABLES = ("topics", "topic_links", "related_topics")
 
 
 async def remember(mind, *contents, **fields):
-    receipts = await mind.remember_many([NewMemory(content, **fields) for content in contents])
+    receipts = await mind.remember([NewMemory(content, **fields) for content in contents])
     return [receipt.id for receipt in receipts]
 
 
@@ -66,18 +65,14 @@ async def test_every_golden_case_is_recalled_through_the_channel(recollect, shar
 async def test_a_recall_by_topic_finds_what_is_filed_there(mind):
     await remember(mind, "a ryokan in Kyoto", topic="Travel->Japan")
     await remember(mind, "a tent in Norway", topic="Travel->Norway")
-    found = await mind.recall(
-        "holidays", filter=Filter(topics=("travel->japan",)), options=RecallOptions(channels=("topic",))
-    )
+    found = await mind.recall(Cue("holidays", channels=("topic",), topics=("travel->japan",)))
     assert ([hit.memory.content for hit in found.hits], found.methods) == (["a ryokan in Kyoto"], {"topic": "exact"})
-    found = await mind.recall(
-        "holidays", filter=Filter(topics=("travel->japanese",)), options=RecallOptions(channels=("topic",))
-    )
+    found = await mind.recall(Cue("holidays", channels=("topic",), topics=("travel->japanese",)))
     assert (found.status, found.methods) == (Status.ERROR, {"topic": "skipped: unknown topic"})
 
 
 async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
-    [ryokan, ramen] = await mind.remember_many(
+    [ryokan, ramen] = await mind.remember(
         [
             NewMemory("a ryokan in Kyoto", topic="Travel -> Japan", related_topics=("Food->Noodles",)),
             NewMemory("ramen in Tokyo", topic="travel->japan [2]", reach=LinkStrength(0.9, 0.0, 0.2)),
@@ -98,14 +93,12 @@ async def test_a_memory_is_filed_in_the_transaction_that_stores_it(mind, owner):
     [related] = (await mind.topics.tree("Travel->Japan")).related
     assert (related.path, related.diffusion, related.links) == ("Food->Noodles", 0.35, 1)
     with pytest.raises(InvalidInputError):
-        await mind.remember("x", topic="->")
+        await mind.remember(NewMemory("x", topic="->"))
     assert rows(owner) == [4, 2, 1]
 
 
 async def test_a_load_is_filed_as_well(mind):
-    await mind.remember_many(
-        [NewMemory(f"memory {number}", topic=f"load->{number % 3}") for number in range(9)], bulk=True
-    )
+    await mind.load([NewMemory(f"memory {number}", topic=f"load->{number % 3}") for number in range(9)])
     assert [(topic.path, topic.memories, topic.below) for topic in (await mind.topics.tree()).topics] == [
         ("load", 0, 9),
         ("load->0", 3, 0),
@@ -115,10 +108,10 @@ async def test_a_load_is_filed_as_well(mind):
 
 
 async def test_the_same_key_with_another_topic_is_another_body(mind):
-    await mind.remember("x", topic="a", idempotency_key="k")
-    await mind.remember("x", topic="a", idempotency_key="k")
+    await mind.remember(NewMemory("x", topic="a"), idempotency_key="k")
+    await mind.remember(NewMemory("x", topic="a"), idempotency_key="k")
     with pytest.raises(ConflictError):
-        await mind.remember("x", topic="b", idempotency_key="k")
+        await mind.remember(NewMemory("x", topic="b"), idempotency_key="k")
 
 
 async def test_the_channel_keeps_within_the_bounds_of_the_cue(mind, recollect):
@@ -135,14 +128,12 @@ async def test_the_channel_keeps_within_the_bounds_of_the_cue(mind, recollect):
     assert (await recall(mind, "a")) == []
     assert (await propose(mind, now=NOW)).method == "skipped: no topic in the query"
     assert (await recall(mind, "a->b", "nowhere", "a->b"))[0] == "a thought"
-    await mind.topics.link("a->b", remove=[thought, first])
+    await mind.topics.unlink("a->b", [thought, first])
     assert (await recall(mind, "a->b")) == ["an older event"]
 
 
 async def test_a_topic_with_very_many_links_is_searched_among_the_newest(mind):
-    await mind.remember_many(
-        [NewMemory(f"memory {n}", topic="much", occurred_at=NOW - timedelta(hours=n)) for n in range(501)], bulk=True
-    )
+    await mind.load([NewMemory(f"memory {n}", topic="much", occurred_at=NOW - timedelta(hours=n)) for n in range(501)])
     assert await recall(mind, "much", limit=3) == ["memory 0", "memory 1", "memory 2"]
     assert (await propose(mind, "much", now=NOW)).method == "approximate"
 
@@ -162,14 +153,10 @@ async def test_names_from_a_purged_conversation_go_with_it(mind, owner):
         [NewMessage(Role.USER, "I have cancer"), NewMessage(Role.ASSISTANT, "I am sorry")]
     )
     await mind.topics.link("Health->Cancer", NewTopicLink(appended[0].id, related=("Hospitals",)))
-    [summary] = await mind.remember_many(
-        [
-            NewMemory(
-                "Both spoke.", kind=Kind.SUMMARY, evidence=tuple(each.id for each in appended), topic="Health->Talks"
-            )
-        ]
+    [summary] = await mind.remember(
+        NewMemory("Both spoke.", kind=Kind.SUMMARY, evidence=tuple(each.id for each in appended), topic="Health->Talks")
     )
-    await mind.remember("runs daily", topic="Health")
+    await mind.remember(NewMemory("runs daily", topic="Health"))
     await conversation.update(state="archived")
     assert await paths(mind) == ["Health", "Health->Cancer", "Health->Talks", "Hospitals"]
     assert (await recall(mind, "Health->Cancer")) == ["runs daily"]
@@ -189,7 +176,7 @@ async def test_what_lost_some_of_its_evidence_is_filed_nowhere(mind, owner):
     one, two = mind.conversation("one"), mind.conversation("two")
     [first] = await one.append(NewMessage(Role.USER, "Oslo is cold"))
     [second] = await two.append(NewMessage(Role.USER, "Bergen is wet"))
-    await mind.remember_many([NewMemory("Norway.", kind=Kind.THOUGHT, evidence=(first.id, second.id), topic="Oslo")])
+    await mind.remember(NewMemory("Norway.", kind=Kind.THOUGHT, evidence=(first.id, second.id), topic="Oslo"))
     await one.purge()
     assert rows(owner) == [0, 0, 0]
 

@@ -128,7 +128,7 @@ def draw_write(draw: random.Random, mark: str, number: int) -> tuple[str, dict, 
     scope = {"agent": f"agent-{number % 3}"}
     if number % 2:
         said = [{"role": "user", "content": content} for content in contents]
-        return f"/v1/conversations/c-{number % 3}/messages", scope | {"messages": said}, key
+        return "/v1/messages", scope | {"conversation": f"c-{number % 3}", "messages": said}, key
     return "/v1/memories", scope | {"memories": [{"content": content} for content in contents]}, key
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from recollect.core.service.secrets import RANDOM_BYTES, write_secret
 
-RECALL = {"agent": "ada", "query": "plants", "record_access": False}
+RECALL = {"agent": "ada", "text": "plants", "touch": False}
 PROBE = "/health/ready"
 Maker = Callable[[random.Random], bytes]
 

@@ -102,7 +102,7 @@ class Visitor:
     async def append(self, agent: str, nonce: str) -> None:
         said = {"question": f"question {nonce}", "answer": f"answer {nonce}"}
         talk = f"talk-{self._chance.randrange(CONVERSATIONS)}"
-        if made := await self._write(f"/v1/conversations/{talk}/messages", nonce, agent=agent, **said):
+        if made := await self._write("/v1/messages", nonce, agent=agent, conversation=talk, **said):
             self._told.turns[nonce] = [(each["id"], each["number"]) for each in made["messages"]]
 
     async def state(self, agent: str, nonce: str) -> None:
@@ -127,26 +127,26 @@ class Visitor:
             self._told.forgotten.add(nonce)
 
     async def revoke(self, _: str, nonce: str) -> None:
-        made = await self._ask("POST", "/v1/admin/keys", json={"name": nonce, "rights": ["read"]})
-        if made and await self._ask("DELETE", f"/v1/admin/keys/{made['key']['id']}"):
+        made = await self._ask("POST", "/v1/keys", json={"name": nonce, "rights": ["read"]})
+        if made and await self._ask("DELETE", f"/v1/keys/{made['key']['id']}"):
             self._told.acknowledged += 1
             self._told.revoked[made["key"]["id"]] = made["secret"]
             await self.show_revoked(made["secret"])
 
     async def show_revoked(self, secret: str) -> None:
         """Show a key that was revoked, until it is refused."""
-        await self._ask("GET", "/v1/keys/current", wanted=401, headers={"Authorization": f"Bearer {secret}"})
+        await self._ask("GET", "/v1/key", wanted=401, headers={"Authorization": f"Bearer {secret}"})
 
     async def recall(self, agent: str, _: str) -> None:
-        await self._ask("POST", "/v1/recall", json={"agent": agent, "query": "who saw which thing yesterday?"})
+        await self._ask("POST", "/v1/recall", json={"agent": agent, "text": "who saw which thing yesterday?"})
 
     async def context(self, agent: str, _: str) -> None:
         talk = f"talk-{self._chance.randrange(CONVERSATIONS)}"
-        asked = {"agent": agent, "query": "question", "budget": 1000}
-        await self._ask("POST", f"/v1/conversations/{talk}/context", json=asked, allowed=404)
+        asked = {"agent": agent, "conversation": talk, "text": "question", "budget": 1000}
+        await self._ask("POST", "/v1/context", json=asked, allowed=404)
 
     async def show(self, agent: str, _: str) -> None:
-        await self._ask("POST", "/v1/context", json={"agent": agent, "query": "question"})
+        await self._ask("POST", "/v1/blocks", json={"agent": agent, "text": "question"})
 
     async def list_memories(self, agent: str, _: str) -> None:
         await self._ask("GET", "/v1/memories", params={"agent": agent, "limit": "20"})

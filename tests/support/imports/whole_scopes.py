@@ -17,7 +17,7 @@ from recollect.models.conversations import Attachment, ConversationState, NewMes
 from recollect.models.items import PutItem
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.topics import NewTopicLink
 from recollect.verbs.knowledge.enrich import enrich
 from support.models.scripted_extractions import Script, entity, fact
@@ -113,7 +113,7 @@ class Talks:
 
     async def block(self, number, text):
         if not await self.gone(f"chat-{number % 3}"):
-            await self.mind.context(f"{text} tea", conversation=f"chat-{number % 3}")
+            await self.mind.blocks.show(Cue(f"{text} tea"), conversation=f"chat-{number % 3}")
 
 
 class Names:
@@ -169,13 +169,11 @@ class Life(Talks, Names):
             related_topics=("food",) if topic else (), triple=Triple("Ann", "drinks", f"tea {number}"),
             embedding_text="other words" if number == 4 else "", pinned=number == 5,
         )  # fmt: skip
-        self.ids += [made.id for made in await self.mind.remember_many(new)]
+        self.ids += [made.id for made in await self.mind.remember(new)]
 
     async def think(self, number, text):
         sources = tuple(dict.fromkeys(self.ids[number:][:3]))
-        made = await self.mind.remember_many(
-            [NewMemory(f"{text} thought", Kind.THOUGHT, evidence=sources, speaker="ada")]
-        )
+        made = await self.mind.remember(NewMemory(f"{text} thought", Kind.THOUGHT, evidence=sources, speaker="ada"))
         self.ids += [each.id for each in made]
 
     async def state(self, number, _):
@@ -197,10 +195,10 @@ class Life(Talks, Names):
         await self.mind.items.batch([new])
 
     async def recall(self, _, text):
-        await self.mind.recall(f"{text} tea", options=RecallOptions(save=True))
+        await self.mind.recall(Cue(f"{text} tea", keep=True))
 
     async def rate(self, number, _):
-        found = await self.mind.recall("tea", limit=3, options=RecallOptions(channels=("stream",)))
+        found = await self.mind.recall(Cue("tea", channels=("stream",), limit=3))
         if found.hits:
             await self.mind.feedback(found, [found.hits[number % len(found.hits)].memory.id])
 

@@ -82,7 +82,7 @@ class FactRows:
 
 async def open_facts(mind, owner):
     """Give a mind's scope an empty graph."""
-    receipt = await mind.remember("the first memory makes the scope")
+    [receipt] = await mind.remember("the first memory makes the scope")
     await mind.forget([receipt.id])
     [(scope_id,)] = owner.execute(
         'select id from scopes where tenant_id = %s and agent = %s and "user" = %s',

@@ -127,7 +127,7 @@ async def fill(mind, owner):
     wary = with_access(mind, caller=replace(mind.access.caller, trust=20, origin="import:old"))
     kinds = (Kind.EVENT, Kind.THOUGHT, Kind.CHAT, Kind.FACT)
     for writer, who in enumerate((mind, wary)):
-        await who.remember_many(
+        await who.remember(
             [
                 NewMemory(
                     f"river number {writer} {number}",
@@ -161,13 +161,13 @@ async def fill(mind, owner):
 
 async def erase(mind):
     """Delete a conversation, and purge another; a thought rests on both."""
-    other = await mind.remember("river of its own", occurred_at=NOW)
+    [other] = await mind.remember(NewMemory("river of its own", occurred_at=NOW))
     for name in ("deleted", "purged"):
         [said] = await mind.conversation(name).append([NewMessage(Role.USER, "a secret river", occurred_at=NOW)])
         thought = NewMemory(
             f"river {name}", Kind.THOUGHT, evidence=(said.id, other.id), topic="travel", occurred_at=NOW
         )
-        await mind.remember_many(thought)
+        await mind.remember(thought)
         await mind.conversation(name).delete()
     await mind.conversation("purged").purge()
 
@@ -204,7 +204,7 @@ async def propose(mind, channel, only, limit, **more):
     named = {"topics": ("travel",)} | {name: getattr(only, name) for name in (*only.named, "below", "topics_only")}
     cue = Cue("river visits of Ann", **named, **more)
     parts = mind.access.parts
-    [vector] = await parts.embedder.embed([cue.query])
+    [vector] = await parts.embedder.embed([cue.text])
     reading = parse_cue(cue, vector, now=NOW)
     facets = replace(reading.facets, topics=("travel",), periods=(Period(NOW - 900 * DAY, NOW + 2 * DAY),))
     reading = replace(reading, facets=facets, below=True)

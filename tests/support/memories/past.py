@@ -27,7 +27,7 @@ def scope_of(mind, owner):
 
 async def state(mind, owner, content, valid_at=None, invalid_at=None, **more):
     """Add a fact that is believed from now on; one that is over is not in the indexes."""
-    [made] = await mind.remember_many([NewMemory(content, more.pop("kind", Kind.FACT), **more)])
+    [made] = await mind.remember(NewMemory(content, more.pop("kind", Kind.FACT), **more))
     add_belief(mind, owner, made.id, valid_at, invalid_at)
     return made.id
 
@@ -46,7 +46,7 @@ def add_belief(mind, owner, memory_id, valid_at=None, invalid_at=None, lineage=N
 async def amend(mind, owner, old, content, valid_at=None, invalid_at=None, **more):
     """Add another version of a fact, and supersede the old one."""
     scope_id = scope_of(mind, owner)
-    [made] = await mind.remember_many([NewMemory(content, more.pop("kind", Kind.FACT), **more)])
+    [made] = await mind.remember(NewMemory(content, more.pop("kind", Kind.FACT), **more))
     lineage, version = owner.execute(
         "update beliefs set superseded_at = (select created_at from memories where scope_id = %s and id = %s) "
         "where scope_id = %s and id = %s returning lineage, version",

@@ -104,7 +104,7 @@ class Seeder:
             at = (since + timedelta(minutes=place)).isoformat()
             message = {"role": role, "content": content, "occurred_at": at}
             message |= {"parent": ids[parent - 1]} if parent else {}
-            appended = self.post(f"/v1/conversations/{name}/messages", **scope, messages=[message])["messages"]
+            appended = self.post("/v1/messages", **scope, conversation=name, messages=[message])["messages"]
             ids += [one["id"] for one in appended]
         return ids
 
@@ -141,8 +141,8 @@ def fill(url: str, key: str, agent: str = "ada", user: str = "li") -> None:
     stated = [fact_of(row, evidence.get(number)) for number, row in enumerate(FACTS)]
     facts = seeder.post("/v1/facts", **scope, facts=stated)["facts"]
     seeder.post(f"/v1/facts/{facts[0]['id']}", "PATCH", **scope, invalid_at="2026-02-01T00:00:00Z")
-    seeder.post("/v1/recall", **scope, query="What must Li not eat?", save=True, record_access=False)
-    seeder.post("/v1/recall", **scope, query="Who climbs with Li?", save=True, record_access=False)
+    seeder.post("/v1/recall", **scope, text="What must Li not eat?", keep=True, touch=False)
+    seeder.post("/v1/recall", **scope, text="Who climbs with Li?", keep=True, touch=False)
     for name in list(TALKS)[:3]:
         seeder.post(f"/v1/conversations/{name}", "PATCH", **scope, close_segment=True)
 

@@ -149,7 +149,7 @@ async def read(stage, place, tenants, seed=0):
     while not stage.stop.is_set():
         tenant, user = chance.choice(tenants), f"user-{chance.randrange(USERS)}"
         async with stage.client(tenant, place) as client:
-            answer = await client.post("/v1/recall", json={"agent": "ada", "user": user, "query": "heard word"})
+            answer = await client.post("/v1/recall", json={"agent": "ada", "user": user, "text": "heard word"})
         if answer.status_code != 200:
             note_error(oracle, answer)
             continue

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from recollect.core.agents.reflection import add_importance
-from recollect.core.agents.scoring import ScoringInput, resolve_stream_weights, score
+from recollect.core.agents.scoring import ScoringInput, resolve_weighing, score
 from recollect.core.text.keywords import file_under, keywords_of, normalise_keyword
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Candidate, ChannelStats, Mode, StreamWeights
@@ -126,7 +126,7 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
     for run in case.golden["independent"]:
         considered = case.consider(run["focal_embedding_key"])
         agree_on_inputs(considered, run[mode]["debug"])
-        scored, tally = score(considered, resolve_stream_weights(StreamWeights(mode=mode), StreamWeights()))
+        scored, tally = score(considered, resolve_weighing(StreamWeights(mode=mode), StreamWeights()))
         agree(scored, run[mode]["expected"])
         agree_overall(scored, tally, case.golden["params"]["n_count"], run[mode]["debug"])
         similarities = {memory.id: memory.similarity for memory in considered}
@@ -136,7 +136,7 @@ def test_single_cues_recall_what_the_original_recalls(case, mode):
 
 @pytest.mark.parametrize("mode", [Mode.ORIGINAL, Mode.NEWEST])
 def test_cues_in_a_row_see_what_those_before_them_accessed(case, mode):
-    resolved = resolve_stream_weights(StreamWeights(mode=mode), StreamWeights())
+    resolved = resolve_weighing(StreamWeights(mode=mode), StreamWeights())
     sequence = case.golden["sequence"][mode]
     accessed: set[UUID] = set()
     assert len(sequence["steps"]) == 3
@@ -166,7 +166,7 @@ def test_other_weights_recall_what_the_original_recalls(case):
     )
     considered = case.consider(custom["focal_embedding_key"])
     agree_on_inputs(considered, custom["debug"])
-    scored, tally = score(considered, resolve_stream_weights(weighing, StreamWeights()))
+    scored, tally = score(considered, resolve_weighing(weighing, StreamWeights()))
     assert len(custom["expected"]) == custom["n_count"] == 5
     agree(scored, custom["expected"])
     agree_overall(scored, tally, custom["n_count"], custom["debug"])

@@ -27,7 +27,7 @@ WEIGHINGS = st.builds(
 )
 PROFILES = st.builds(
     Profile,
-    stream_weights=WEIGHINGS,
+    weighing=WEIGHINGS,
     kinds=st.lists(st.sampled_from(Kind), unique=True).map(tuple),
     limit=st.none() | st.integers(1, 200),
     reflection_threshold=st.none() | st.floats(0, 1_000_000),
@@ -35,7 +35,7 @@ PROFILES = st.builds(
     speakers=st.lists(st.sampled_from(["Ann", "李雷"]), unique=True).map(tuple),
     where=st.sampled_from([(), ("project == alpha",)]),
     state=st.none() | st.sampled_from(RecallState),
-    extra_scopes=st.sampled_from([(), ("ada",), ("ada/li", "世界")]),
+    also=st.sampled_from([(), ("ada",), ("ada/li", "世界")]),
 )
 
 
@@ -51,11 +51,11 @@ def test_nothing_kept_is_a_profile_that_says_nothing():
 
 
 def test_only_what_a_profile_says_is_kept():
-    assert from_profile(Profile(StreamWeights(decay=0.95), limit=5)) == {"stream_weights": {"decay": 0.95}, "limit": 5}
+    assert from_profile(Profile(StreamWeights(decay=0.95), limit=5)) == {"weighing": {"decay": 0.95}, "limit": 5}
 
 
 def test_what_a_newer_version_kept_is_passed_over():
-    kept = {"mood": "calm", "limit": 7, "stream_weights": {"mode": "paper", "novelty": 1}}
+    kept = {"mood": "calm", "limit": 7, "weighing": {"mode": "paper", "novelty": 1}}
     assert to_profile(kept) == Profile(StreamWeights(Mode.PAPER), limit=7)
 
 
@@ -69,8 +69,8 @@ def test_what_a_newer_version_kept_is_passed_over():
         (Profile(limit=0), "limit"),
         (Profile(min_trust=101), "min_trust"),
         (Profile(where=("nonsense",)), "where|condition"),
-        (Profile(extra_scopes=("a/b/c",)), "user"),
-        (Profile(extra_scopes=("ada",) * 5), "extra_scopes"),
+        (Profile(also=("a/b/c",)), "user"),
+        (Profile(also=("ada",) * 5), "also"),
         (Profile(limit=201), "limit"),
         (Profile(reflection_threshold=-1), "reflection_threshold"),
         (Profile(reflection_threshold=float("inf")), "reflection_threshold"),
@@ -139,24 +139,24 @@ def test_a_profile_that_says_nothing_leaves_a_cue_alone():
 
 
 PROFILE = Profile(
-    channels=("text", "vector"), weights={"text": 2.0, "vector": 3.0}, min_relevance=0.5, expand_query=True, judge=True
+    channels=("text", "vector"), weights={"text": 2.0, "vector": 3.0}, min_relevance=0.5, consult=True, judge=True
 )
 
 
 def test_a_cue_is_filled_in_with_what_it_does_not_say():
     filled = fill_in(Cue("tea"), PROFILE)
     assert (filled.channels, filled.weights, filled.min_relevance) == (PROFILE.channels, PROFILE.weights, 0.5)
-    assert (filled.expand_query, filled.judge) == (True, True)
+    assert (filled.consult, filled.judge) == (True, True)
 
 
 def test_what_a_cue_says_stands():
-    said = {"channels": ("text", "graph"), "min_relevance": 0.0, "expand_query": False, "judge": False}
+    said = {"channels": ("text", "graph"), "min_relevance": 0.0, "consult": False, "judge": False}
     filled = fill_in(Cue("tea", weights={"text": 9.0}, **said), PROFILE)
     assert {name: getattr(filled, name) for name in said} == said
     assert filled.weights == {"text": 9.0, "vector": 3.0}
 
 
-@pytest.mark.parametrize("field", ["channels", "weights", "min_relevance", "expand_query", "judge", "min_trust"])
+@pytest.mark.parametrize("field", ["channels", "weights", "min_relevance", "consult", "judge", "min_trust"])
 def test_one_setting_is_enough_to_fill_in(field):
     value = 50 if field == "min_trust" else getattr(PROFILE, field)
     filled = fill_in(Cue("tea"), Profile(**{field: value}))

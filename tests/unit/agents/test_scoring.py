@@ -21,7 +21,7 @@ from recollect.core.agents.scoring import (
     ResolvedWeighing,
     ScoringInput,
     horizon,
-    resolve_stream_weights,
+    resolve_weighing,
     scale,
     score,
 )
@@ -33,7 +33,7 @@ LONG = Sizes("memories", ci=20_000, long=200_000)
 START = datetime(2023, 2, 13, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 NOTHING = StreamWeights()
-USUAL = resolve_stream_weights(NOTHING, NOTHING)
+USUAL = resolve_weighing(NOTHING, NOTHING)
 NEAR = {"rel": 1e-9, "abs": 1e-9}
 
 
@@ -82,7 +82,7 @@ def test_nothing_to_consider_gives_nothing():
 @pytest.mark.parametrize(("mode", "expected"), [(Mode.NEWEST, 2.75), (Mode.ORIGINAL, 2.75), (Mode.PAPER, 1.5)])
 @pytest.mark.parametrize("similarity", [0.9, None])
 def test_a_lone_memory_gets_half_of_every_factor(mode, expected, similarity):
-    (alone,), tally = score([memory(1, similarity=similarity)], resolve_stream_weights(StreamWeights(mode), NOTHING))
+    (alone,), tally = score([memory(1, similarity=similarity)], resolve_weighing(StreamWeights(mode), NOTHING))
     assert (alone.factors.recency, alone.factors.similarity, alone.factors.importance) == (0.5, 0.5, 0.5)
     assert (alone.score, alone.factors.rank, tally) == (expected, 1, ChannelStats(1, expected, expected))
 
@@ -115,8 +115,7 @@ def test_of_equally_recent_ones_thoughts_come_last_and_the_newer_before_the_olde
         memory(9, minute=9, kind=Kind.THOUGHT),
     ]
     ranked = sorted(
-        score(considered, resolve_stream_weights(StreamWeights(Mode(mode)), NOTHING))[0],
-        key=lambda hit: hit.factors.rank,
+        score(considered, resolve_weighing(StreamWeights(Mode(mode)), NOTHING))[0], key=lambda hit: hit.factors.rank
     )
     assert [hit.id.int for hit in ranked] == expected
 
@@ -222,7 +221,7 @@ def rank_as_the_original(considered: Sequence[ScoringInput], decay: Fraction) ->
 @given(lists(cosines).map(lambda given: [one for one in given if one.kind is not Kind.CHAT]).filter(bool))
 def test_mode_original_reckons_as_the_original_code(considered):
     expected = rank_as_the_original(considered, Fraction(99, 100))
-    found = scores(considered, resolve_stream_weights(StreamWeights(Mode.ORIGINAL), NOTHING))
+    found = scores(considered, resolve_weighing(StreamWeights(Mode.ORIGINAL), NOTHING))
     assert found == pytest.approx({number: float(exact) for number, exact in expected.items()}, **NEAR)
 
 
@@ -285,40 +284,34 @@ def test_horizons(resolved, expected):
 
 def test_usual_weights_are_those_of_the_mode():
     usual = ResolvedWeighing(Mode.NEWEST, (0.5, 3.0, 2.0), 0.99)
-    assert resolve_stream_weights(NOTHING, NOTHING) == usual
-    assert resolve_stream_weights(StreamWeights(Mode.ORIGINAL), NOTHING) == replace(usual, mode=Mode.ORIGINAL)
-    assert resolve_stream_weights(StreamWeights(Mode.PAPER), NOTHING) == ResolvedWeighing(
-        Mode.PAPER, (1.0, 1.0, 1.0), 0.995
-    )
+    assert resolve_weighing(NOTHING, NOTHING) == usual
+    assert resolve_weighing(StreamWeights(Mode.ORIGINAL), NOTHING) == replace(usual, mode=Mode.ORIGINAL)
+    assert resolve_weighing(StreamWeights(Mode.PAPER), NOTHING) == ResolvedWeighing(Mode.PAPER, (1.0, 1.0, 1.0), 0.995)
 
 
 def test_weights_are_multiplied_with_their_gains():
     asked = StreamWeights(recency=2.0, similarity=0.5, importance=0.25, gains=(10.0, 20.0, 40.0), decay=0.95)
-    assert resolve_stream_weights(asked, NOTHING) == ResolvedWeighing(Mode.NEWEST, (20.0, 10.0, 10.0), 0.95)
+    assert resolve_weighing(asked, NOTHING) == ResolvedWeighing(Mode.NEWEST, (20.0, 10.0, 10.0), 0.95)
 
 
 def test_zero_is_a_weight_like_any_other():
     own = StreamWeights(recency=9.0, gains=(9.0, 9.0, 9.0))
-    assert resolve_stream_weights(StreamWeights(recency=0.0, gains=(0.0, 1.0, 0.0)), own).weights == (0.0, 1.0, 0.0)
+    assert resolve_weighing(StreamWeights(recency=0.0, gains=(0.0, 1.0, 0.0)), own).weights == (0.0, 1.0, 0.0)
 
 
 def test_what_a_call_leaves_open_is_as_the_agent_has_it():
     own = StreamWeights(Mode.PAPER, recency=4.0, similarity=5.0, decay=0.9)
-    assert resolve_stream_weights(NOTHING, own) == ResolvedWeighing(Mode.PAPER, (4.0, 5.0, 1.0), 0.9)
-    assert resolve_stream_weights(StreamWeights(Mode.PAPER, recency=7.0), own) == ResolvedWeighing(
+    assert resolve_weighing(NOTHING, own) == ResolvedWeighing(Mode.PAPER, (4.0, 5.0, 1.0), 0.9)
+    assert resolve_weighing(StreamWeights(Mode.PAPER, recency=7.0), own) == ResolvedWeighing(
         Mode.PAPER, (7.0, 5.0, 1.0), 0.9
     )
 
 
 def test_what_an_agent_chose_for_one_mode_does_not_spill_into_another():
-    assert (
-        resolve_stream_weights(StreamWeights(Mode.NEWEST), StreamWeights(Mode.PAPER, recency=4.0, decay=0.9)) == USUAL
-    )
+    assert resolve_weighing(StreamWeights(Mode.NEWEST), StreamWeights(Mode.PAPER, recency=4.0, decay=0.9)) == USUAL
     tuned = StreamWeights(recency=4.0, gains=(2.0, 1.0, 1.0), decay=0.9)
-    assert resolve_stream_weights(StreamWeights(Mode.NEWEST), tuned) == ResolvedWeighing(
-        Mode.NEWEST, (8.0, 1.0, 1.0), 0.9
-    )
-    assert resolve_stream_weights(StreamWeights(Mode.ORIGINAL), tuned) == resolve_stream_weights(
+    assert resolve_weighing(StreamWeights(Mode.NEWEST), tuned) == ResolvedWeighing(Mode.NEWEST, (8.0, 1.0, 1.0), 0.9)
+    assert resolve_weighing(StreamWeights(Mode.ORIGINAL), tuned) == resolve_weighing(
         StreamWeights(Mode.ORIGINAL), NOTHING
     )
 
@@ -337,6 +330,6 @@ weighings = st.builds(
 
 @given(weighings, weighings)
 def test_resolving_again_changes_nothing(asked, agent):
-    resolved = resolve_stream_weights(asked, agent)
+    resolved = resolve_weighing(asked, agent)
     again = StreamWeights(resolved.mode, *resolved.weights, gains=(1.0, 1.0, 1.0), decay=resolved.decay)
-    assert resolve_stream_weights(again, agent) == resolve_stream_weights(NOTHING, again) == resolved
+    assert resolve_weighing(again, agent) == resolve_weighing(NOTHING, again) == resolved

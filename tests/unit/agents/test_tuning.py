@@ -64,7 +64,7 @@ def test_a_planted_decay_is_preferred_to_a_wrong_one():
 def test_the_sum_of_what_the_factors_can_add_stays_the_same():
     found = tuning.learn(plant((0.2, 4.0, 1.0), 0.99), SKEWED)
     sums = [
-        sum(scoring.resolve_stream_weights(StreamWeights(), StreamWeights(**each)).weights)
+        sum(scoring.resolve_weighing(StreamWeights(), StreamWeights(**each)).weights)
         for each in (found.before, found.after)
     ]
     assert sums[1] == pytest.approx(sums[0], abs=1e-3)
@@ -77,7 +77,7 @@ def test_the_same_feedback_in_any_order_teaches_the_same():
 
 
 def test_what_is_right_already_is_left_nearly_alone():
-    usual = scoring.resolve_stream_weights(StreamWeights(), StreamWeights())
+    usual = scoring.resolve_weighing(StreamWeights(), StreamWeights())
     found = tuning.learn(plant(usual.weights, 0.99, recalls=200), StreamWeights())
     assert found.after["decay"] == 0.99
     assert found.held_out[1].accuracy == pytest.approx(found.held_out[0].accuracy, abs=0.02)
@@ -191,7 +191,7 @@ def test_a_recall_with_very_many_marks_has_no_more_say_than_another():
 
 def test_a_tie_is_half_right():
     equal = [judged(0, [True, False], [5, 5], [0.5, 0.5], [0.5, 0.5])]
-    usual = scoring.resolve_stream_weights(StreamWeights(), StreamWeights())
+    usual = scoring.resolve_weighing(StreamWeights(), StreamWeights())
     fit = feedback_pairs.to_fit(feedback_pairs.order(equal, [tuning.score(usual, recall) for recall in equal]))
     assert (fit.accuracy, fit.reciprocal_rank) == (0.5, pytest.approx(1 / 1.5))
 

@@ -44,4 +44,4 @@ def machine(monkeypatch, tmp_path):
 def test_the_zone_of_the_machine_is_found(machine, variable, link, zone):
     machine(variable, Path(link) if link else None)
     assert local_timezone() == zone
-    assert Cue("yesterday").timezone == zone
+    assert Cue("yesterday").zone == zone

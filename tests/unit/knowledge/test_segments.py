@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from recollect.core.knowledge.segments import DepthRule, SegmentRules, segment, to_turn, to_unit
 from recollect.errors import InvalidInputError
-from recollect.models.conversations import SegmentEnd
-from recollect.models.knowledge import Turn
+from recollect.models.knowledge import SegmentEnd, Turn
 
 START = datetime(2026, 3, 1, 9, tzinfo=UTC)
 WORDS = ["tea", "teapot", "yoga", "swim", "database", "index", "红烧肉", "瑜伽课", "茶道", "!!!", "ok"]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.core.memories import checks, vectors
-from recollect.core.recall.checks import check_cue, check_stream_weights
+from recollect.core.recall.checks import check_cue, check_weighing
 from recollect.core.text.checks import check_idempotency_key, check_scope
 from recollect.errors import InvalidInputError
 from recollect.models.memories import NewMemory
@@ -131,7 +131,7 @@ def test_embeddings_that_are_none_are_refused(row):
     ],
 )
 def test_weights_within_bounds_are_accepted(weighing):
-    check_stream_weights(weighing)
+    check_weighing(weighing)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1_000.1, float("nan"), float("inf"), float("-inf")])
@@ -139,16 +139,16 @@ def test_weights_within_bounds_are_accepted(weighing):
 def test_weights_out_of_bounds_are_refused_by_name(field, value):
     weighing = StreamWeights(**{field: (1.0, value, 1.0) if field == "gains" else value})
     with pytest.raises(InvalidInputError, match=f"^{field} must be between 0 and 1000"):
-        check_stream_weights(weighing)
+        check_weighing(weighing)
 
 
 @pytest.mark.parametrize("gains", [(), (1.0, 1.0), (1.0,) * 4])
 def test_gains_are_three(gains):
     with pytest.raises(InvalidInputError, match="three"):
-        check_stream_weights(StreamWeights(gains=gains))
+        check_weighing(StreamWeights(gains=gains))
 
 
 @pytest.mark.parametrize("decay", [0.0, -0.5, 1.0000001, float("nan"), float("inf")])
 def test_a_decay_lets_something_fade_and_nothing_grow(decay):
     with pytest.raises(InvalidInputError, match="decay must be above 0 and at most 1"):
-        check_stream_weights(StreamWeights(decay=decay))
+        check_weighing(StreamWeights(decay=decay))

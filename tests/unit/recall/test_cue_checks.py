@@ -26,9 +26,9 @@ MAY, JUNE = datetime(2025, 5, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)
 @pytest.mark.parametrize(
     "cue",
     [
-        Cue("x", timezone="Asia/Shanghai", since=MAY, until=JUNE, topics=("travel->Japan", "旅行"), below=True),
+        Cue("x", zone="Asia/Shanghai", since=MAY, until=JUNE, topics=("travel->Japan", "旅行"), below=True),
         Cue("x", since=MAY),
-        Cue("x", until=MAY, weights={"text": 0, "vector": 1_000.0, "keyword": 0.25}, judge=True, save=False),
+        Cue("x", until=MAY, weights={"text": 0, "vector": 1_000.0, "keyword": 0.25}, judge=True, keep=False),
         Cue("x", topics=("a",) * 16, weights={"long": -2.5, "speaker": 0.0}),
     ],
 )
@@ -39,8 +39,8 @@ def test_cues_that_make_sense_are_accepted(cue):
 @pytest.mark.parametrize(
     ("cue", "says"),
     [
-        (Cue("x", timezone="Mars/Olympus"), "zone"),
-        (Cue("x", timezone=""), "zone"),
+        (Cue("x", zone="Mars/Olympus"), "zone"),
+        (Cue("x", zone=""), "zone"),
         (Cue("x", since=JUNE, until=MAY), "since must be before until"),
         (Cue("x", since=MAY, until=MAY), "since must be before until"),
         (Cue("x", since=datetime(2025, 5, 1)), "since must carry a time zone offset"),  # noqa: DTZ001 - which is the point
@@ -55,7 +55,7 @@ def test_cues_that_make_sense_are_accepted(cue):
         (Cue("x", weights={"text": 1_000.1}), "weights"),
         (Cue("x", weights={"": 1.0}), "no weight"),
         (Cue("x", weights={"a b": 1.0}), "no weight of such a name;"),
-        (Cue("x", stream_weights=StreamWeights(recency=-1.0)), "recency must be between 0 and 1000"),
+        (Cue("x", weighing=StreamWeights(recency=-1.0)), "recency must be between 0 and 1000"),
         (Cue("x", weights={"txet": 1.0}), "no weight 'txet'; there are: .* text, .* vector"),
         (Cue("x", weights={"long": -1_000.1}), "weights: long"),
     ],

@@ -83,9 +83,9 @@ def test_topics_that_the_caller_names_come_first_unless_there_is_nothing_else(gi
 
 
 def test_a_reading_holds_what_the_cue_says():
-    cue = Cue("tea", kinds=(Kind.FACT,), below=True, stream_weights=StreamWeights(decay=0.9))
+    cue = Cue("tea", kinds=(Kind.FACT,), below=True, weighing=StreamWeights(decay=0.9))
     reading = parse_cue(cue, None, now=NOW)
-    assert (reading.text, reading.filter, reading.stream_weights) == ("tea", cue.filter, StreamWeights(decay=0.9))
+    assert (reading.text, reading.filter, reading.weighing) == ("tea", cue.filter, StreamWeights(decay=0.9))
     assert (reading.blank, reading.below, reading.without_vector) == (False, True, "")
     assert parse_cue(Cue(" "), None, now=NOW).blank
 
@@ -105,7 +105,7 @@ def test_of_a_long_question_the_end_is_read_from_a_whole_word_on():
 
 def test_days_are_those_of_who_asks():
     late = datetime(2026, 11, 17, 20, tzinfo=UTC)
-    (day,) = parse_cue(Cue("昨天他说了什么？", timezone="Asia/Shanghai"), None, now=late).facets.periods
+    (day,) = parse_cue(Cue("昨天他说了什么？", zone="Asia/Shanghai"), None, now=late).facets.periods
     assert (day.start, day.end) == (datetime(2026, 11, 16, 16, tzinfo=UTC), datetime(2026, 11, 17, 16, tzinfo=UTC))
 
 

@@ -64,7 +64,7 @@ def test_what_is_no_topic_is_left_out(text):
 
 def test_days_are_days_where_who_asks_is_and_known_ones_are_not_said_twice():
     assert added(date("2026-11-17"), date(" 2026-11-03 "), date("2026-11-03")) == ([], ["2026-11-03 00:00:00+00:00"])
-    shanghai = replace(CUE, timezone="Asia/Shanghai")
+    shanghai = replace(CUE, zone="Asia/Shanghai")
     assert added(date("2026-11-03"), cue=shanghai) == ([], ["2026-11-02 16:00:00+00:00"])
     day = read_day("2026-10-25", find_zone("Europe/Berlin"))
     assert day is not None

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from recollect.core.recall.extra_scopes import MAX_EXTRA_SCOPES, check_extra_scopes, join, read_scope_name
+from recollect.core.recall.extra_scopes import MAX_EXTRA_SCOPES, check_also, join, read_scope_name
 from recollect.errors import InvalidInputError
 from recollect.models.memories import Kind, Memory, Triple
 from recollect.models.recall import Cue, Hit, RecallResult, Status
@@ -42,16 +42,16 @@ def test_a_scope_is_named_by_its_agent_and_perhaps_a_user(name, scope):
 def test_at_most_four_scopes_are_read_beside_the_own_one():
     names = [f"agent{number}" for number in range(MAX_EXTRA_SCOPES + 1)]
     assert MAX_EXTRA_SCOPES == 4
-    check_extra_scopes(())
-    check_extra_scopes(names[:4])
-    with pytest.raises(InvalidInputError, match="extra_scopes"):
-        check_extra_scopes(names)
+    check_also(())
+    check_also(names[:4])
+    with pytest.raises(InvalidInputError, match="also"):
+        check_also(names)
 
 
 @pytest.mark.parametrize(("name", "field"), [("", "agent"), ("/li", "agent"), ("a/b/c", "user")])
 def test_a_name_that_no_scope_can_have_is_refused(name, field):
     with pytest.raises(InvalidInputError, match=field):
-        check_extra_scopes(["ada", name])
+        check_also(["ada", name])
 
 
 def test_the_most_relevant_come_first_and_say_where_they_were_read():

@@ -69,8 +69,8 @@ def test_an_empty_scope_names_up_to_five_users_that_are_not(user, users, told):
 @pytest.mark.parametrize(
     ("cue", "methods", "told"),
     [
-        (Cue("tea"), {}, "nothing has words of the query"),
-        (Cue("tea"), {"vector": "exact"}, "nothing has words of the query"),
+        (Cue("tea"), {}, "nothing has the words of the cue"),
+        (Cue("tea"), {"vector": "exact"}, "nothing has the words of the cue"),
         (Cue("tea", kinds=(Kind.FACT,)), {}, "nothing was found within the given kinds"),
         (
             Cue("tea", kinds=(Kind.FACT,), min_trust=5, channels=("text",)),
@@ -80,7 +80,7 @@ def test_an_empty_scope_names_up_to_five_users_that_are_not(user, users, told):
         (
             Cue("tea"),
             {"vector": "skipped: no model"},
-            "nothing has words of the query; vectors were not compared: no model",
+            "nothing has the words of the cue; vectors were not compared: no model",
         ),
     ],
 )

@@ -274,17 +274,17 @@ def test_one_bit_of_a_score_is_noticed():
 def test_a_cue_is_read_back_without_its_embedding():
     cue = Cue(
         "谁在上周三来过？",
-        embedding=[0.5, 0.25],
+        [0.5, 0.25],
         limit=3,
         kinds=(Kind.FACT,),
         as_of=NOW,
         channels=("text",),
-        stream_weights=StreamWeights(Mode.PAPER, gains=(1.0, 2.0, 3.0)),
-        timezone="Asia/Shanghai",
+        weighing=StreamWeights(Mode.PAPER, gains=(1.0, 2.0, 3.0)),
+        zone="Asia/Shanghai",
         since=NOW,
         topics=("a->b",),
         weights={"text": 0.1},
-        save=True,
+        keep=True,
     )
     assert to_cue(from_cue(cue)) == replace(cue, embedding=None)
     assert from_cue(Cue("x")) == {"text": "x"}

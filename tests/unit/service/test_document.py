@@ -35,7 +35,7 @@ def test_every_answer_requires_its_fields_and_no_request_is_changed(schemas):
     optional = {name for name, schema in schemas.items() if missing(schema) and not name.endswith("Body")}
     # The last leaves out what is null.
     assert optional == OF_REQUESTS | {"Health"}
-    assert {"query", "limit", "user"} <= missing(schemas["RecallBody"])
+    assert {"text", "limit", "user"} <= missing(schemas["RecallBody"])
 
 
 def test_what_is_sent_as_well_stays_optional():

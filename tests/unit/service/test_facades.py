@@ -75,8 +75,8 @@ def asks_for(member: object) -> str:
 
 
 def test_every_method_of_a_mind_is_an_operation():
-    """Beside those that are made of operations: of items, of one memory, or a reflection that is waited for."""
-    made_of_others = {"reflect", "remember", "items.put", "items.get", "items.drop", "items.find", "items.paths"}
+    """Beside those that are made of operations: a way of the items, or a reflection that is waited for."""
+    made_of_others = {"reflect", "items.put", "items.get", "items.drop", "items.find", "items.paths"}
     called = {
         f"{name}.{each}".lstrip(".")
         for name, view in FACADES[0].items()

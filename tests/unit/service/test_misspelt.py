@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.doors.http.bodies.memories import RecallBody, RecallManyBody, RememberBody
+from recollect.doors.http.bodies.memories import RecallBody, RecallEachBody, RememberBody
 from recollect.doors.http.routes.items import ItemsBody
 from recollect.misspelt import MAX_NAME_LENGTH, explain_name, find_nearest, known_fields, show_name
 
@@ -50,9 +50,9 @@ def test_a_name_is_shown_short_and_in_what_prints(name):
 @pytest.mark.parametrize(
     ("taken", "place", "among", "apart"),
     [
-        (RecallBody, ("text",), "query", "content"),
+        (RecallBody, ("query",), "text", "content"),
         (RememberBody, ("memories", 0, "text"), "content", "memories"),
-        (RecallManyBody, ("query",), "queries", "query"),
+        (RecallEachBody, ("cues", 3, "query"), "text", "cues"),
         (ItemsBody, ("operations", 0, "put", "val"), "value", "limit"),
     ],
 )

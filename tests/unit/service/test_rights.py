@@ -136,20 +136,19 @@ def test_a_cursor_of_changes_is_read_as_it_was_written():
 def test_the_bounds_of_a_cue():
     topic = {"topics": ("a",), "topics_only": True}
     for cue in (
-        Cue(query="x" * 8_000, limit=200), Cue(query="x", limit=1), Cue(query="x", min_relevance=0.0),
-        Cue(query="x", min_relevance=1.0), Cue(query="x", **topic),
-        Cue(query="x", min_relevance=0.0, channels=("text",)),
-        Cue(query="x", min_relevance=0.5, channels=("text",), topics=("a",)), Cue(min_relevance=0.0),
-        Cue(query="x", min_relevance=0.5, channels=("text", "vector")),
+        Cue(text="x" * 8_000, limit=200), Cue(text="x", limit=1), Cue(text="x", min_relevance=0.0),
+        Cue(text="x", min_relevance=1.0), Cue(text="x", **topic), Cue(text="x", min_relevance=0.0, channels=("text",)),
+        Cue(text="x", min_relevance=0.5, channels=("text",), topics=("a",)), Cue(min_relevance=0.0),
+        Cue(text="x", min_relevance=0.5, channels=("text", "vector")),
     ):  # fmt: skip
         cues.check_cue(cue)
     for cue, told in (
-        (Cue(query="x" * 8_001), r"^query must"), (Cue(query="x", now=NOW.replace(tzinfo=None)), r"^now must"),
-        (Cue(query="x", limit=0), "limit"), (Cue(query="x", limit=201), "limit"),
-        (Cue(query="x", topics_only=True), "topics_only req"), (Cue(query="x", min_relevance=1.01), "between 0 and 1"),
-        (Cue(query="x", min_relevance=-0.01), "between 0 and 1"), (Cue(min_relevance=0.5), "requires a query"),
-        (Cue(query="x", min_relevance=0.5, channels=("text",)), "requires a query"),
-        (Cue(query="x", min_relevance=0.5, channels=("text",), **topic), "requires a query"),
+        (Cue(text="x" * 8_001), r"^text must"), (Cue(text="x", now=NOW.replace(tzinfo=None)), r"^now must"),
+        (Cue(text="x", limit=0), "limit"), (Cue(text="x", limit=201), "limit"),
+        (Cue(text="x", topics_only=True), "topics_only req"), (Cue(text="x", min_relevance=1.01), "between 0 and 1"),
+        (Cue(text="x", min_relevance=-0.01), "between 0 and 1"), (Cue(min_relevance=0.5), "requires a query"),
+        (Cue(text="x", min_relevance=0.5, channels=("text",)), "requires a query"),
+        (Cue(text="x", min_relevance=0.5, channels=("text",), **topic), "requires a query"),
     ):  # fmt: skip
         with pytest.raises(InvalidInputError, match=told):
             cues.check_cue(cue)

@@ -32,7 +32,7 @@ describe('a request', () => {
     await recollect.mind('ada', 'li').recall('nuts', { limit: 3 });
     expect(asked[0]?.url).toBe('http://server.test/memory/v1/recall');
     expect(asked[0]?.headers.get('authorization')).toBe('Bearer rec_k');
-    expect(await asked[0]?.json()).toEqual({ agent: 'ada', user: 'li', query: 'nuts', limit: 3 });
+    expect(await asked[0]?.json()).toEqual({ agent: 'ada', user: 'li', text: 'nuts', limit: 3 });
   });
 
   it('is tried again under one idempotency key, and waits as long as it is asked to', async () => {
@@ -82,11 +82,9 @@ describe('a request', () => {
   it('that makes a key is sent once, and a list of keys as often as it takes', async () => {
     const making = scripted(new TypeError('network'));
     const body = { name: 'a', rights: ['read' as const] };
-    await expect(take(making.recollect.api.POST('/v1/admin/keys', { body }))).rejects.toMatchObject({
-      code: 'unreachable',
-    });
+    await expect(take(making.recollect.api.POST('/v1/keys', { body }))).rejects.toMatchObject({ code: 'unreachable' });
     const listing = scripted(new TypeError('network'), fine({ keys: [] }));
-    expect(await take(listing.recollect.api.GET('/v1/admin/keys'))).toEqual({ keys: [] });
+    expect(await take(listing.recollect.api.GET('/v1/keys'))).toEqual({ keys: [] });
   });
 
   it('that is aborted is not tried again', async () => {

@@ -31,7 +31,7 @@ export function Kept({ scope, recall, change }: Props) {
                     onClick={() =>
                       change({
                         recall: each.recall_id,
-                        q: each.query,
+                        q: each.text,
                         as_of: null,
                         at: null,
                         weights: null,
@@ -40,7 +40,7 @@ export function Kept({ scope, recall, change }: Props) {
                     }
                   >
                     <span className="lines">
-                      <bdi>{each.query.slice(0, 200)}</bdi>
+                      <bdi>{each.text.slice(0, 200)}</bdi>
                     </span>
                     <small className="soft">
                       {ago(each.asked_at, now, language)} · {words.ask.hitCount(each.hits)}

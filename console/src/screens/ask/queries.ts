@@ -13,24 +13,17 @@ export const LIMIT = 10;
 
 const body = (scope: Scope, { text, asOf, at }: Cue) => {
   const [as_of, moment] = [toInstant(asOf), toInstant(at)];
-  return {
-    ...scope,
-    query: text,
-    limit: LIMIT,
-    record_access: false,
-    ...(as_of && { as_of }),
-    ...(moment && { at: moment }),
-  };
+  return { ...scope, text, limit: LIMIT, touch: false, ...(as_of && { as_of }), ...(moment && { at: moment }) };
 };
 
 /** Recall, and have it kept, so that it can be replayed; gives its id. */
 export async function keepRecall(scope: Scope, cue: Cue): Promise<string | null> {
-  return (await take(api.POST('/v1/recall', { body: { ...body(scope, cue), save: true } }))).recall_id;
+  return (await take(api.POST('/v1/recall', { body: { ...body(scope, cue), keep: true } }))).recall_id;
 }
 
 /** A recall that is explained without being kept: nothing is written, so that reading is enough. */
 async function explain(scope: Scope, cue: Cue, weights: Weights, signal: AbortSignal): Promise<Explanation> {
-  const asked = { ...body(scope, cue), save: false, explain: true, weights };
+  const asked = { ...body(scope, cue), keep: false, explain: true, weights };
   const { explanation } = await take(api.POST('/v1/recall', { body: asked, signal }));
   if (!explanation) throw new Error('The recall was not explained.');
   return explanation;

@@ -36,8 +36,8 @@ export const useSegments = (scope: Scope, conversation: string) =>
   useQuery({
     queryKey: ['segments', scope, conversation],
     queryFn: async ({ signal }) => {
-      const params = { path: { conversation }, query: { ...scope, threads: 0, segments: 200 } };
-      return (await take(api.GET('/v1/conversations/{conversation}', { params, signal }))).segments;
+      const params = { path: { conversation }, query: { ...scope, limit: 200 } };
+      return (await take(api.GET('/v1/conversations/{conversation}/segments', { params, signal }))).segments;
     },
   });
 
@@ -61,15 +61,15 @@ export const usePrompt = (scope: Scope, conversation: string, { text, budget, le
     queryFn: ({ signal }) => {
       const body = {
         ...scope,
-        query: text,
+        conversation,
+        text,
         budget,
-        record_access: false,
-        save: false,
+        touch: false,
+        keep: false,
         explain: true,
         ...(leaf && { leaf }),
       };
-      const params = { path: { conversation } };
-      return take(api.POST('/v1/conversations/{conversation}/context', { params, body, signal }));
+      return take(api.POST('/v1/context', { body, signal }));
     },
   });
 

@@ -19,7 +19,7 @@ export function Cost() {
   const days = PERIODS.find((each) => String(each) === filters.get('days')) ?? 14;
   const ledger = useQuery({
     queryKey: ['ledger', days],
-    queryFn: ({ signal }) => take(api.GET('/v1/admin/costs', { params: { query: { days } }, signal })),
+    queryFn: ({ signal }) => take(api.GET('/v1/ledger', { params: { query: { days } }, signal })),
   });
   return (
     <section className="card cost">

@@ -23,7 +23,7 @@ export default function Jobs() {
     queryKey: ['jobs', state],
     refetchInterval: 5000,
     queryFn: ({ signal }) =>
-      take(api.GET('/v1/admin/jobs', { params: { query: { limit: 100, ...(state && { state }) } }, signal })),
+      take(api.GET('/v1/jobs', { params: { query: { limit: 100, ...(state && { state }) } }, signal })),
   });
   return (
     <div className="jobs">
@@ -104,7 +104,7 @@ function Retry({ job }: { job: Job }) {
   if (!administers) return null;
   const retry = async () => {
     try {
-      await take(api.POST('/v1/admin/jobs/{job_id}/retry', { params: { path: { job_id: job.id } } }));
+      await take(api.POST('/v1/jobs/{job_id}/retry', { params: { path: { job_id: job.id } } }));
       await queries.invalidateQueries({ queryKey: ['jobs'] });
     } catch (failure) {
       setError(failure as Error);

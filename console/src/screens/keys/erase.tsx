@@ -13,7 +13,7 @@ const useErasure = (user: string) =>
     enabled: user !== '',
     staleTime: 0,
     retry: false,
-    queryFn: ({ signal }) => take(api.POST('/v1/admin/erasures', { body: { user, dry_run: true }, signal })),
+    queryFn: ({ signal }) => take(api.POST('/v1/erasures', { body: { user, dry_run: true }, signal })),
   });
 
 export function EraseUser({ onClose }: { onClose: () => void }) {
@@ -23,7 +23,7 @@ export function EraseUser({ onClose }: { onClose: () => void }) {
   const [counted, setCounted] = useState('');
   const foreseen = useErasure(counted);
   const erase = async () => {
-    await take(api.POST('/v1/admin/erasures', { body: { user: counted } }));
+    await take(api.POST('/v1/erasures', { body: { user: counted } }));
     await queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'me' });
   };
   return (

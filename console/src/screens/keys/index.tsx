@@ -15,7 +15,7 @@ type Key = Schemas['ApiKey'];
 export default function Keys() {
   const words = useWords();
   const [making, setMaking] = useState(false);
-  const keys = useQuery({ queryKey: ['keys'], queryFn: ({ signal }) => take(api.GET('/v1/admin/keys', { signal })) });
+  const keys = useQuery({ queryKey: ['keys'], queryFn: ({ signal }) => take(api.GET('/v1/keys', { signal })) });
   return (
     <div className="keys">
       <Head title={words.keys.title} says={words.keys.says}>
@@ -91,7 +91,7 @@ function State({ of: key }: { of: Key }) {
   if (key.revoked_at) return words.keys.revoked;
   if (key.expires_at && Date.parse(key.expires_at) < Date.now()) return words.keys.expired;
   const revoke = async () => {
-    await take(api.DELETE('/v1/admin/keys/{key_id}', { params: { path: { key_id: key.id } } }));
+    await take(api.DELETE('/v1/keys/{key_id}', { params: { path: { key_id: key.id } } }));
     await queries.invalidateQueries({ queryKey: ['keys'] });
   };
   return (

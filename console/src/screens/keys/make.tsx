@@ -38,7 +38,7 @@ export function MakeKey({ onClose }: { onClose: () => void }) {
         </footer>
       </Dialog>
     );
-  const make = async () => setSecret((await take(api.POST('/v1/admin/keys', { body: toBody(wanted) }))).secret);
+  const make = async () => setSecret((await take(api.POST('/v1/keys', { body: toBody(wanted) }))).secret);
   return (
     <Confirm
       title={words.keys.make}

@@ -15,7 +15,7 @@ export function Erasures() {
   const receipts = useQuery({
     queryKey: ['erasures'],
     queryFn: async ({ signal }) =>
-      (await take(api.GET('/v1/admin/erasures', { params: { query: { limit: MOST } }, signal }))).erasures,
+      (await take(api.GET('/v1/erasures', { params: { query: { limit: MOST } }, signal }))).erasures,
   });
   return (
     <section className="card receipts">
@@ -46,7 +46,7 @@ export function Purges() {
   const receipts = useQuery({
     queryKey: ['receipts'],
     queryFn: async ({ signal }) =>
-      (await take(api.GET('/v1/admin/receipts', { params: { query: { limit: MOST } }, signal }))).receipts,
+      (await take(api.GET('/v1/receipts', { params: { query: { limit: MOST } }, signal }))).receipts,
   });
   return (
     <section className="card receipts">

@@ -92,15 +92,7 @@ function Ranked({ scope, chosen, onOpen }: RankedProps) {
     enabled: text !== '',
     placeholderData: keepPreviousData,
     queryFn: ({ signal }) => {
-      const body = {
-        ...scope,
-        ...gains,
-        query: text,
-        channels: ['stream'],
-        limit: MOST,
-        record_access: false,
-        save: false,
-      };
+      const body = { ...scope, ...gains, text, channels: ['stream'], limit: MOST, touch: false, keep: false };
       return take(api.POST('/v1/recall', { body, signal }));
     },
   });

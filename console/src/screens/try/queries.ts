@@ -15,7 +15,7 @@ export type Turn = {
 };
 const BUDGET = 2000;
 
-export const useStatus = () => useQuery({ queryKey: ['status'], queryFn: () => take(api.GET('/v1/admin/status')) });
+export const useStatus = () => useQuery({ queryKey: ['status'], queryFn: () => take(api.GET('/v1/status')) });
 
 /** Say something: the model answers if there is one; what is said is stored if the key may write. */
 export async function say(
@@ -31,9 +31,8 @@ export async function say(
     const stored = reply.appended.map((each) => each.id);
     return { id, text, answer: reply.answer, prompt: reply.context, stored };
   }
-  const params = { path: { conversation } };
-  const body = { ...scope, query: text, budget: BUDGET, record_access: false, save: false, explain: true };
-  const prompt = await take(api.POST('/v1/conversations/{conversation}/context', { params, body }));
+  const body = { ...scope, conversation, text, budget: BUDGET, touch: false, keep: false, explain: true };
+  const prompt = await take(api.POST('/v1/context', { body }));
   const mind = recollect.mind(scope.agent, scope.user);
   const appended = may.writes ? await mind.append(conversation, [{ role: 'user', content: text }]) : [];
   return { id, text, answer: null, prompt, stored: appended.map((each) => each.id) };

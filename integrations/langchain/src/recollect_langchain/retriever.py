@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import Field
 
-from recollect.models import Hit
+from recollect.models import Cue, Hit
 from recollect_langchain.connection import Connection
 
 
@@ -17,14 +16,12 @@ class RecollectRetriever(BaseRetriever):
 
     connection: Connection
     k: int = 10
-    filter: dict[str, Any] = Field(default_factory=dict)
-    """What to search only: kinds, as_of, at, ..."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """How to search: channels, timezone, ..."""
+    cue: Cue = Cue()
+    """What else every recall says: kinds, channels, as_of, at, ..."""
 
     def _get_relevant_documents(self, query: str, *, run_manager: object, k: int | None = None) -> list[Document]:
         del run_manager
-        found = self.connection.mind.recall(query, **self._ask(k))
+        found = self.connection.mind.recall(self._cue(query, k))
         return [to_document(hit) for hit in found.hits]
 
     async def _aget_relevant_documents(
@@ -32,11 +29,11 @@ class RecollectRetriever(BaseRetriever):
     ) -> list[Document]:
         del run_manager
         mind = await self.connection.open_mind()
-        found = await mind.recall(query, **self._ask(k))
+        found = await mind.recall(self._cue(query, k))
         return [to_document(hit) for hit in found.hits]
 
-    def _ask(self, k: int | None) -> dict[str, Any]:
-        return {"limit": k or self.k, "filter": self.filter, "options": self.options}
+    def _cue(self, query: str, k: int | None) -> Cue:
+        return replace(self.cue, text=query, limit=k or self.k)
 
 
 def to_document(hit: Hit) -> Document:

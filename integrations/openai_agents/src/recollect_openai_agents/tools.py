@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agents import FunctionTool, function_tool
 
 from recollect.client import RemoteMind
-from recollect.models import FilterLike, OptionsLike
+from recollect.models import Cue
 
 NOTHING = "No memories found."
 
 
-def memory_tools(
-    mind: RemoteMind,
-    *,
-    limit: int = 5,
-    filter: FilterLike | None = None,  # noqa: A002 - as everywhere
-    options: OptionsLike | None = None,
-) -> list[FunctionTool]:
-    """Make the tools `remember` and `recall` for one scope; every recall has the same filter and options."""
+USUAL = Cue()
+
+
+def memory_tools(mind: RemoteMind, *, limit: int = 5, usual: Cue = USUAL) -> list[FunctionTool]:
+    """Make the tools `remember` and `recall` for one scope; `usual` is what else every recall says, as its kinds."""
 
     @function_tool
     async def remember(text: str) -> str:
@@ -30,13 +29,13 @@ def memory_tools(
         return "Remembered."
 
     @function_tool
-    async def recall(query: str) -> str:
+    async def recall(cue: str) -> str:
         """Recall what is known from earlier conversations.
 
         Args:
-            query: A question, or a few words, about what you want to know.
+            cue: A question, or a few words, about what you want to know.
         """
-        found = await mind.recall(query, limit=limit, filter=filter, options=options)
+        found = await mind.recall(replace(usual, text=cue, limit=limit))
         return "\n".join(f"- {hit.memory.content} ({hit.memory.occurred_at:%Y-%m-%d})" for hit in found.hits) or NOTHING
 
     return [remember, recall]

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from recollect.core.memories.fading import MAX_DAYS
-from recollect.core.recall.checks import check_channels, check_cue, check_stream_weights
+from recollect.core.recall.checks import check_channels, check_cue, check_weighing
 from recollect.core.recall.weights import EVERY_CHANNEL
 from recollect.core.text.checks import check_limit, check_line
 from recollect.errors import InvalidInputError
@@ -52,7 +52,7 @@ def fill_in(cue: Cue, profile: Profile) -> Cue:
 
     If the cue has only one channel, the minimum relevance of the profile does not apply.
     """
-    own = (profile.channels, profile.weights, profile.min_relevance, profile.expand_query, profile.judge, profile.named)
+    own = (profile.channels, profile.weights, profile.min_relevance, profile.consult, profile.judge, profile.named)
     if own == NOTHING_SET:
         return cue
     channels = cue.channels or profile.channels
@@ -62,7 +62,7 @@ def fill_in(cue: Cue, profile: Profile) -> Cue:
         channels=() if cue.blank and not cue.channels else channels,
         weights={**profile.weights, **cue.weights},
         min_relevance=profile.min_relevance if cue.min_relevance is None and not alone else cue.min_relevance,
-        expand_query=profile.expand_query if cue.expand_query is None else cue.expand_query,
+        consult=profile.consult if cue.consult is None else cue.consult,
         judge=profile.judge if cue.judge is None else cue.judge,
         **restrict(cue, profile),
     )
@@ -78,13 +78,13 @@ def restrict(cue: Cue, profile: Profile) -> dict[str, Any]:
 def check_recall(profile: Profile, channels: Collection[str]) -> None:
     """Refuse recall defaults that would be invalid in a cue."""
     check_channels(profile.channels, {*EVERY_CHANNEL, *channels})
-    defaults = fill_in(Cue("any", extra_scopes=profile.extra_scopes), profile)
+    defaults = fill_in(Cue("any", also=profile.also), profile)
     check_cue(replace(defaults, min_relevance=profile.min_relevance), channels)
 
 
 def check_profile(profile: Profile, channels: Collection[str] = ()) -> None:
     """Check the settings of an agent; `channels` are additional channel names."""
-    check_stream_weights(profile.stream_weights)
+    check_weighing(profile.weighing)
     check_recall(profile, channels)
     if len(set(profile.kinds)) != len(profile.kinds):
         raise InvalidInputError("kinds must not name a kind twice")

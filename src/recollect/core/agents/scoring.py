@@ -47,7 +47,7 @@ class ScoringInput:
     """The cosine similarity to the cue; None if the memory has no vector."""
 
 
-def resolve_stream_weights(asked: StreamWeights, agent: StreamWeights) -> ResolvedWeighing:
+def resolve_weighing(asked: StreamWeights, agent: StreamWeights) -> ResolvedWeighing:
     """Choose every value: from the request, else from the agent (same mode only), else the default."""
     mode = asked.mode or agent.mode or Mode.NEWEST
     usual = PAPER_DEFAULTS if mode is Mode.PAPER else DEFAULT

@@ -20,7 +20,7 @@ from recollect.core.agents.feedback_pairs import (
     require_enough,
     split,
 )
-from recollect.core.agents.scoring import DEFAULT, ResolvedWeighing, resolve_stream_weights
+from recollect.core.agents.scoring import DEFAULT, ResolvedWeighing, resolve_weighing
 from recollect.errors import InvalidInputError
 from recollect.models.agents import Tuning, TuningTarget
 from recollect.models.recall import Mode, StreamWeights
@@ -56,18 +56,18 @@ def learn(judged: Sequence[MarkedRecall], present: StreamWeights) -> Tuning:
     usable = choose_usable(judged)
     require_enough(usable)
     held_out, training = split(usable)
-    before = resolve_stream_weights(StreamWeights(), present)
+    before = resolve_weighing(StreamWeights(), present)
     after = round_weights(fit_all(training, before, gains_of(present)), present)
-    resolved = resolve_stream_weights(StreamWeights(), after)
+    resolved = resolve_weighing(StreamWeights(), after)
     numbers = to_numbers(expand_weights(before, present)), to_numbers(after)
     return compare(
         TuningTarget.STREAM, numbers, (training, held_out), (partial(score, before), partial(score, resolved))
     )
 
 
-def to_numbers(stream_weights: StreamWeights) -> dict[str, float]:
+def to_numbers(weighing: StreamWeights) -> dict[str, float]:
     """Return the learned values by name."""
-    return {name: getattr(stream_weights, name) for name in LEARNED}
+    return {name: getattr(weighing, name) for name in LEARNED}
 
 
 def apply_weights(learned: Mapping[str, float], present: StreamWeights) -> StreamWeights:
@@ -155,7 +155,7 @@ def solve(weights: Numbers, slope: Numbers, curve: Numbers) -> Numbers:
 
 
 def score(resolved: ResolvedWeighing, recall: MarkedRecall) -> Numbers:
-    """Score the marked hits of a recall by stream weights."""
+    """Score the marked hits of a recall by a weighing."""
     scores: Numbers = factors_at(recall, resolved.decay) @ np.array(resolved.weights)
     return scores
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from recollect.core.text.phrases import distinctive_terms
 from recollect.errors import InvalidInputError
-from recollect.models.conversations import SegmentEnd
-from recollect.models.knowledge import Segment, Turn
+from recollect.models.knowledge import Segment, SegmentEnd, Turn
 from recollect.models.memories import Embedding
 
 MIN_NORM, MAX_NORM = 1e-6, 1e18

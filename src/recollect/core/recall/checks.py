@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from recollect.core.dates.periods import find_zone
 from recollect.core.memories.conditions import read_condition
-from recollect.core.recall.extra_scopes import check_extra_scopes
+from recollect.core.recall.extra_scopes import check_also
 from recollect.core.recall.preferences import DIVERSITY
 from recollect.core.recall.weights import EVERY_CHANNEL, NAMES
 from recollect.core.text.checks import MAX_CUE_LENGTH, check_limit, check_line, check_moment, check_text
@@ -23,18 +23,18 @@ MAX_WEIGHT = 1_000
 
 def check_cue(cue: Cue, channels: Collection[str] = ()) -> None:
     """Check a cue; `channels` are additional channel names."""
-    check_text("query", cue.query, MAX_CUE_LENGTH)
+    check_text("text", cue.text, MAX_CUE_LENGTH)
     if cue.limit is not None:
         check_limit(cue.limit)
-    check_stream_weights(cue.stream_weights)
+    check_weighing(cue.weighing)
     if cue.now is not None:
         check_moment("now", cue.now)
     check_filter(cue)
-    check_extra_scopes(cue.extra_scopes)
+    check_also(cue.also)
     if cue.topics_only and not cue.topics:
         raise InvalidInputError("topics_only requires topics")
     check_relevance(cue)
-    find_zone(cue.timezone)
+    find_zone(cue.zone)
     check_weights(cue.weights, channels)
 
 
@@ -111,13 +111,13 @@ def check_names(field: str, names: Sequence[str]) -> None:
         check_line(field, name)
 
 
-def check_stream_weights(stream_weights: StreamWeights) -> None:
+def check_weighing(weighing: StreamWeights) -> None:
     """Check that the weights of the three factors and their decay are within the limits of scoring."""
-    if stream_weights.gains is not None and len(stream_weights.gains) != 3:
+    if weighing.gains is not None and len(weighing.gains) != 3:
         raise InvalidInputError("multipliers must be three numbers: recency, similarity, importance")
-    named = [(name, getattr(stream_weights, name)) for name in ("recency", "similarity", "importance")]
-    for field, value in (*named, *(("gains", gain) for gain in stream_weights.gains or ())):
+    weights = (("recency", weighing.recency), ("similarity", weighing.similarity), ("importance", weighing.importance))
+    for field, value in (*weights, *(("gains", gain) for gain in weighing.gains or ())):
         if value is not None and not 0 <= value <= MAX_WEIGHT:
             raise InvalidInputError(f"{field} must be between 0 and {MAX_WEIGHT}")
-    if stream_weights.decay is not None and not 0 < stream_weights.decay <= 1:
+    if weighing.decay is not None and not 0 < weighing.decay <= 1:
         raise InvalidInputError("decay must be above 0 and at most 1")

@@ -75,7 +75,7 @@ class ParsedCue:
     terms: tuple[str, ...]
     script: Script
     vector: NDArray[np.float32] | None
-    stream_weights: StreamWeights
+    weighing: StreamWeights
     now: datetime
     """The time of the recall."""
     filter: Filter = field(default_factory=Filter)
@@ -102,23 +102,23 @@ def parse_cue(
 
     `own` are the names of the owners of the memory. All memories are about them, so their names do not help ranking.
     """
-    script = script_of(cue.query)
+    script = script_of(cue.text)
     return ParsedCue(
-        terms=tuple(find_terms(cue.query, own)),
+        terms=tuple(find_terms(cue.text, own)),
         script=script,
         vector=vector,
-        stream_weights=cue.stream_weights,
+        weighing=cue.weighing,
         now=now,
         without_vector=without_vector,
         filter=cue.filter,
-        text=cue.query,
+        text=cue.text,
         facets=QueryAnalysis(
             script=script,
-            keywords=find_keywords(cue.query),
-            topics=cue.topics or tuple(find_paths(cue.query)),
+            keywords=find_keywords(cue.text),
+            topics=cue.topics or tuple(find_paths(cue.text)),
             topics_first=bool(cue.topics) and not cue.topics_only,
             periods=find_times(cue, now),
-            asks=find_asked(find_question(cue.query)),
+            asks=find_asked(find_question(cue.text)),
         ),
         blank=cue.blank,
         below=cue.below,
@@ -140,7 +140,7 @@ def find_times(cue: Cue, now: datetime) -> tuple[Period, ...]:
     """Return the period of the caller, or find periods in the text, in the cue's time zone."""
     if cue.since is not None or cue.until is not None:
         return (Period(cue.since or EARLIEST, cue.until or LATEST),)
-    return tuple(find_periods(find_question(cue.query), cue.as_of or now, find_zone(cue.timezone)))
+    return tuple(find_periods(find_question(cue.text), cue.as_of or now, find_zone(cue.zone)))
 
 
 def find_question(text: str) -> str:

@@ -15,11 +15,11 @@ SLASH = "/"
 """Not allowed in names, so it separates agent and user."""
 
 
-def check_extra_scopes(extra_scopes: Sequence[str]) -> None:
+def check_also(also: Sequence[str]) -> None:
     """Refuse too many scopes, or invalid names."""
-    if len(extra_scopes) > MAX_EXTRA_SCOPES:
-        raise InvalidInputError(f"extra_scopes must have at most {MAX_EXTRA_SCOPES} items")
-    for name in extra_scopes:
+    if len(also) > MAX_EXTRA_SCOPES:
+        raise InvalidInputError(f"also must have at most {MAX_EXTRA_SCOPES} items")
+    for name in also:
         check_scope(*read_scope_name(name))
 
 

@@ -45,7 +45,7 @@ def explain_empty_scope(scope: Scope, users: Sequence[str]) -> str:
 def explain_no_match(cue: Cue, methods: Mapping[str, str]) -> str:
     """Return why nothing was found: the given restrictions, or the words."""
     given = [*cue.named, *(("channels",) if cue.channels else ())]
-    said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has words of the query"
+    said = f"nothing was found within the given {' and '.join(given)}" if given else "nothing has the words of the cue"
     skipped = methods.get(VECTOR, "")
     return f"{said}; vectors were not compared: {skipped.removeprefix(SKIPPED)}" if SKIPPED in skipped else said
 
@@ -106,7 +106,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class ScoredCandidates:
-    """Scores of every channel and preference for all candidates, before the weights."""
+    """Scores of every channel and preference for all candidates, before weighing."""
 
     ids: Ids
     columns: Mapping[str, Column]

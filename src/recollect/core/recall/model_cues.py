@@ -49,7 +49,7 @@ def extend(reading: ParsedCue, cue: Cue, matches: Iterable[Match]) -> ParsedCue:
     found = list(matches)
     facets = reading.facets
     topics = [] if cue.topics else find_new_topics(facets.topics, _texts(found, TOPIC))
-    days = find_days(_texts(found, DATE), find_zone(cue.timezone)) if cue.since is None and cue.until is None else []
+    days = find_days(_texts(found, DATE), find_zone(cue.zone)) if cue.since is None and cue.until is None else []
     known = {(period.start, period.end) for period in facets.periods}
     new_days = [day for day in days if (day.start, day.end) not in known][:MAX_MATCHES]
     return replace(

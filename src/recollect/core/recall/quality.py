@@ -160,4 +160,4 @@ def compare(now: Evaluation, before: Evaluation) -> EvaluationDifference | None:
 
 def _identify(result: QuestionResult) -> tuple[str, tuple[str, ...], str]:
     question = result.question
-    return question.query, question.expected, str(question.now)
+    return question.cue, question.expected, str(question.now)

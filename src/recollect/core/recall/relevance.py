@@ -112,4 +112,4 @@ def explain_low_relevance(hits: Sequence[HasRelevance]) -> str:
     known = [hit.relevance for hit in hits if hit.relevance is not None]
     if not known:
         return "how likely the hits help was not found out in time"
-    return f"nothing is likely to help with the query: the best that was found has relevance {max(known):.3f}"
+    return f"nothing is likely to help with the cue: the best that was found has relevance {max(known):.3f}"

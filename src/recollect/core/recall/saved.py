@@ -271,7 +271,7 @@ def to_explanation(kept: SavedRecallData, placings: tuple[RankedCandidate, ...],
     return Explanation(
         recall_id=recall_id,
         asked_at=kept.asked_at,
-        request=from_cue(kept.cue),
+        cue=from_cue(kept.cue),
         facets=kept.inputs.facets,
         weights=kept.inputs.weights,
         limit=kept.limit,

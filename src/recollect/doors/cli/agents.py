@@ -51,7 +51,7 @@ FADING = ("fading_days", "fading_threshold", "fading_fact_days")
 RETENTION = ("archive_after_days", "delete_after_days", "purge_after_days")
 TOPICS = ("segment_depth", "idle_minutes")
 NAMES, LANGUAGE, ENRICH = "names", "language", "enrich"
-RECALL, EXTRA_SCOPES = ("min_relevance", "expand_query", "judge"), "extra_scopes"
+RECALL, ALSO = ("min_relevance", "consult", "judge"), "also"
 PLAIN = (*RECALL, *RETENTION, *FADING, *TOPICS, ENRICH, LANGUAGE)
 """Options with the name of a profile's field, and its value."""
 BEGAN, MAX_LISTED = "began", 20
@@ -81,17 +81,13 @@ def show_profile(profile: Profile) -> None:
         ),
     ],
     min_relevance=Annotated[float | None, typer.Option(help="Minimum relevance, 0 to 1.")],
-    expand_query=Annotated[
-        bool | None,
-        typer.Option("--expand-query/--no-expand-query", help="Ask the chat model for topics and dates of queries."),
+    consult=Annotated[
+        bool | None, typer.Option("--consult/--no-consult", help="Ask the chat model for topics and dates of queries.")
     ],
     judge=Annotated[
         bool | None, typer.Option("--judge/--no-judge", help="Ask the chat model to drop irrelevant results.")
     ],
-    extra_scopes=Annotated[
-        list[str] | None,
-        typer.Option("--extra-scope", help="Also search this scope, as agent or agent/user. Repeatable."),
-    ],
+    also=Annotated[list[str] | None, typer.Option(help="Also search this scope, as agent or agent/user. Repeatable.")],
     **FILTER_OPTIONS,
     threshold=Annotated[float | None, typer.Option(help="Importance that triggers a reflection; 0 = never.")],
     archive_after_days=Annotated[
@@ -133,15 +129,15 @@ def profile(
 
 def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
     """Replace the given fields of a profile."""
-    stream_weights = {name: value for name, value in chosen.items() if name in STREAM_PRESETS}
+    weighing = {name: value for name, value in chosen.items() if name in STREAM_PRESETS}
     return replace(
         before,
-        stream_weights=replace(before.stream_weights, **stream_weights),
+        weighing=replace(before.weighing, **weighing),
         limit=chosen.get("limit", before.limit),
         reflection_threshold=chosen.get("threshold", before.reflection_threshold),
         names=tuple(chosen.get(NAMES, before.names)),
         channels=tuple(chosen.get("channels", before.channels)),
-        extra_scopes=tuple(chosen.get(EXTRA_SCOPES, before.extra_scopes)),
+        also=tuple(chosen.get(ALSO, before.also)),
         **read_filter(chosen),
         weights={**before.weights, **dict(map(read_weight, chosen.get("weights", ())))},
         **{
@@ -154,9 +150,9 @@ def change(before: Profile, chosen: Mapping[str, Any]) -> Profile:
 
 def tabulate(profile: Profile, *, changed: bool = False) -> Table:
     """Show a profile, or only its changed fields; other fields have their defaults."""
-    values = asdict(profile.stream_weights) | asdict(profile)
+    values = asdict(profile.weighing) | asdict(profile)
     table = table_of("profile", "")
-    plain = (*FILTER_OPTIONS, "limit", "channels", "weights", *RECALL, EXTRA_SCOPES, "reflection_threshold")
+    plain = (*FILTER_OPTIONS, "limit", "channels", "weights", *RECALL, ALSO, "reflection_threshold")
     for name in (*STREAM_PRESETS, *plain, *RETENTION, *FADING, *TOPICS, ENRICH, NAMES, LANGUAGE):
         usual = values[name] in (None, (), {}, "")
         if not (changed and usual):

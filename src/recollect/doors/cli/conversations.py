@@ -46,8 +46,8 @@ from recollect.models.conversations import (
     ListedReceipt,
     NewMessage,
     PurgeReceiptPage,
-    SegmentRecord,
 )
+from recollect.models.knowledge import SegmentRecord
 from recollect.models.memories import Role
 from recollect.models.recall import RecallResult
 from recollect.settings import Settings
@@ -131,7 +131,7 @@ async def segments(
     view = mind.conversation(conversation)
     if close:
         await view.update(close_segment=True)
-    return [*(await view.get(0, 200)).segments]
+    return await view.segments(200)
 
 
 @app.command()

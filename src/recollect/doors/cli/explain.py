@@ -48,10 +48,10 @@ from recollect.models.evaluations import Evaluation, RelevanceCalibration
 from recollect.models.recall import (
     CandidateOutcome,
     ChannelScore,
+    Cue,
     Explanation,
     Period,
     RankedCandidate,
-    RecallOptions,
     Replay,
     SavedRecallPage,
 )
@@ -150,7 +150,7 @@ async def replay(
     ],
 )
 def evaluate(
-    questions: Annotated[Path, typer.Argument(help="JSON Lines file with `query` and `expected` per line.")],
+    questions: Annotated[Path, typer.Argument(help="JSON Lines file with `cue` and `expected` per line.")],
     agent: Agent,
     user: User = "",
     tenant: Tenant = "default",
@@ -159,16 +159,14 @@ def evaluate(
     """Measure recall quality on your own questions. Changes nothing."""
     asked = read_questions(questions)
     before = read_evaluation(chosen["compare"]) if chosen["compare"] else None
-    options = RecallOptions(
-        channels=tuple(chosen["channel"] or ()), weights=dict(map(read_weight, chosen["weight"] or ()))
-    )
+    like = Cue(channels=tuple(chosen["channel"] or ()), weights=dict(map(read_weight, chosen["weight"] or ())))
     with Progress(console=err, transient=True) as progress:
         task = progress.add_task("asking", total=len(asked))
 
         def report(done: int) -> None:
             progress.update(task, completed=done)
 
-        found = with_mind(agent, user, tenant, lambda mind: evaluate_mind(mind, asked, options=options, report=report))
+        found = with_mind(agent, user, tenant, lambda mind: evaluate_mind(mind, asked, like=like, report=report))
     difference = compare_evaluations(found, before) if before else None
     if before and difference is None:
         raise InvalidInputError("--compare: the two evaluations have no question in common")
@@ -183,7 +181,7 @@ def evaluate(
         chosen["json"].write_bytes(to_json(found))
     if chosen["fit"]:
         with err.status("fitting"):
-            fits = with_mind(agent, user, tenant, lambda mind: fit_relevance(mind, asked, options=options), here=True)
+            fits = with_mind(agent, user, tenant, lambda mind: fit_relevance(mind, asked, like=like), here=True)
         print_fits(fits)
 
 
@@ -201,7 +199,7 @@ def print_evaluation(found: Evaluation) -> None:
         said = "{count} questions found nothing they expect among ten hits; the worst first:"
         out.print(translate(said, count=len(nothing)), highlight=False)
     for result in nothing[:MAX_WORST_QUESTIONS]:
-        out.print(f"- {shorten(result.question.query)}", highlight=False, markup=False)
+        out.print(f"- {shorten(result.question.cue)}", highlight=False, markup=False)
         for expected, place in result.places.items():
             where = "not in the scope" if expected in result.unknown else write_place(place)
             out.print(f"  expected, {where}: {shorten(expected)}", highlight=False, markup=False)
@@ -243,9 +241,9 @@ def format_recall_lines(found: Explanation) -> list[str]:
     """Return the query and its analysis, one line each; defaults are left out."""
     facets = found.facets
     lines = {
-        "asked": escape(str(found.request.get("query", ""))),
+        "asked": escape(str(found.cue.get("text", ""))),
         "when": f"{found.asked_at:%F %T} UTC, {found.milliseconds:.1f} ms, {found.status}",
-        "as of": str(found.request.get("as_of", "")),
+        "as of": str(found.cue.get("as_of", "")),
         "keywords": escape(", ".join(facets.keywords)),
         "names": escape(", ".join(facets.names)),
         "topics": escape(", ".join(facets.topics)),
@@ -267,7 +265,7 @@ def tabulate_recalls(found: SavedRecallPage) -> Table:
     table = table_of(Column("recall", no_wrap=True, min_width=36), "asked", "status", "hits", "ms", "cue")
     for each in found.recalls:
         numbers = (str(each.hits), f"{each.milliseconds:.1f}")
-        table.add_row(str(each.recall_id), f"{each.asked_at:%F %T}", each.status, *numbers, escape(shorten(each.query)))
+        table.add_row(str(each.recall_id), f"{each.asked_at:%F %T}", each.status, *numbers, escape(shorten(each.text)))
     return table
 
 

@@ -91,7 +91,7 @@ async def remember(
     expiry = chosen["expires_at"].replace(tzinfo=UTC) if chosen["expires_at"] else None
     memory = NewMemory(content, kind, importance=importance, expires_at=expiry, pinned=bool(chosen["pin"]))
     if_new: IfNew = chosen["if_new"].value if chosen["if_new"] else ""
-    return (await mind.remember_many([memory], if_new=if_new))[0]
+    return (await mind.remember(memory, if_new=if_new))[0]
 
 
 def show_memory(memory: Memory) -> None:

@@ -23,8 +23,7 @@ from recollect.doors.cli.terminal import (
 )
 from recollect.doors.greeting import translate
 from recollect.errors import InvalidInputError, UnavailableError
-from recollect.models.filters import Filter
-from recollect.models.recall import ChannelScore, Hit, RecallOptions, RecallResult, Status
+from recollect.models.recall import ChannelScore, Cue, Hit, RecallResult, Status
 
 if TYPE_CHECKING:
     from recollect.mind.mind import Mind
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer()
 
-PLAIN = ("timezone", "expand_query", "judge", "save")
-"""Options with the name of a field of the options."""
+PLAIN = ("min_relevance", "zone", "consult", "judge", "keep")
+"""Options with the name of a cue's field."""
 OPTIONS: dict[str, object] = {
     **FILTER_OPTIONS,
     "weight": Annotated[
@@ -45,21 +44,19 @@ OPTIONS: dict[str, object] = {
     "min_relevance": Annotated[
         float | None, typer.Option(help="Minimum relevance, 0 to 1.", show_default="all; with --prompt 0.003")
     ],
-    "timezone": Annotated[
+    "zone": Annotated[
         str | None, typer.Option(help="Time zone, for example Asia/Shanghai.", show_default="of this machine")
     ],
-    "expand_query": Annotated[
-        bool | None, typer.Option("--expand-query", help="Ask the chat model for topics and dates of the query.")
+    "consult": Annotated[
+        bool | None, typer.Option("--consult", help="Ask the chat model for topics and dates of the query.")
     ],
     "judge": Annotated[bool | None, typer.Option("--judge", help="Ask the chat model to drop irrelevant results.")],
-    "save": Annotated[
+    "keep": Annotated[
         bool | None,
-        typer.Option("--save/--no-save", help="Save this recall for `recollect mind recalls`.", show_default="as set"),
+        typer.Option("--keep/--no-keep", help="Save this recall for `recollect mind recalls`.", show_default="as set"),
     ],
     "now": Annotated[datetime | None, typer.Option(help="Time of the recall (UTC).", show_default="now")],
-    "no_record_access": Annotated[
-        bool | None, typer.Option("--no-record-access", help="Do not count the results as accessed.")
-    ],
+    "no_touch": Annotated[bool | None, typer.Option("--no-touch", help="Do not count the results as accessed.")],
 }
 DIGITS = 3
 DEFAULT_BUDGET = 2_000
@@ -79,7 +76,7 @@ def show_recollection(found: RecallResult) -> None:
         if method.startswith("skipped"):
             err.print(f"{name}: {escape(method)}", highlight=False)
     if found.recall_id is not None:
-        err.print(translate("saved as {id}", id=found.recall_id), highlight=False)
+        err.print(translate("kept as {id}", id=found.recall_id), highlight=False)
 
 
 def show_block(made: MemoryBlock) -> None:
@@ -109,10 +106,7 @@ def show_found(found: RecallResult | MemoryBlock) -> None:
     repeat=Annotated[
         bool | None, typer.Option("--repeat", help="With `--conversation`: repeat memories, shorter each time.")
     ],
-    extra_scopes=Annotated[
-        list[str] | None,
-        typer.Option("--extra-scope", help="Also search this scope, as agent or agent/user. Repeatable."),
-    ],
+    also=Annotated[list[str] | None, typer.Option(help="Also search this scope, as agent or agent/user. Repeatable.")],
     **OPTIONS,
 )
 @printing(show_found)
@@ -133,34 +127,31 @@ async def recall(
     **more: Any,  # noqa: ANN401 - what `with_options` names
 ) -> RecallResult | MemoryBlock:
     """Search memories. Shows the best match first, with reasons, or all as prompt text (`--prompt`)."""
-    asked = read_arguments(more, tuple(channel or ()))
+    cue = Cue(text, limit=limit, channels=tuple(channel or ()), **read_options(more))
     budget, conversation, repeat = more["budget"], more["conversation"], more["repeat"]
     if not more["prompt"] and (budget or conversation or repeat):
         raise InvalidInputError("--budget, --conversation and --repeat require --prompt")
     found: RecallResult | MemoryBlock = (
-        await mind.context(
-            text, budget or DEFAULT_BUDGET, limit=limit, **asked, conversation=conversation or "", repeat=bool(repeat)
-        )
+        await mind.blocks.show(cue, budget or DEFAULT_BUDGET, conversation=conversation or "", repeat=bool(repeat))
         if more["prompt"]
-        else await mind.recall(text, limit=limit, **asked)
+        else await mind.recall(cue)
     )
     if found.status is Status.ERROR:
         raise UnavailableError(f"Recall failed: no channel could search. {found.message}")
     return found
 
 
-def read_arguments(given: dict[str, Any], channels: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Convert options to arguments of a recall; options that are not given have their defaults."""
+def read_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Convert options to fields of a cue; options that are not given have their defaults."""
     plain = {name: given[name] for name in PLAIN if given[name] is not None}
-    options = RecallOptions(
+    return {
+        **read_filter(given),
         **plain,
-        channels=channels,
-        now=given["now"].replace(tzinfo=UTC) if given["now"] else None,
-        weights=dict(map(read_weight, given["weight"] or ())),
-        record_access=not given["no_record_access"],
-        extra_scopes=tuple(given.get("extra_scopes") or ()),
-    )
-    return {"filter": Filter(**read_filter(given)), "min_relevance": given["min_relevance"], "options": options}
+        "now": given["now"].replace(tzinfo=UTC) if given["now"] else None,
+        "weights": dict(map(read_weight, given["weight"] or ())),
+        "touch": not given["no_touch"],
+        "also": tuple(given.get("also") or ()),
+    }
 
 
 def read_weight(text: str) -> tuple[str, float]:

@@ -117,7 +117,8 @@ async def link(
 @on_mind
 async def unlink(mind: Mind, path: Path, ids: MemoryIds) -> None:
     """Remove memories from a topic. Empty topics are deleted."""
-    describe_topic(await mind.topics.link(path, remove=await find_ids(mind, ids)))
+    gone = await mind.topics.unlink(path, await find_ids(mind, ids))
+    out.print(f"{len(gone)} memories taken from it.", highlight=False)
 
 
 @app.command("update")

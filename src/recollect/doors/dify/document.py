@@ -33,14 +33,14 @@ OFFERED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "append": (*SCOPE, "conversation", "question", "answer", "messages"),
         "recall": (
-            *(*SCOPE, "query", "limit", "timezone", "channels", *NARROWED),
-            *("mode", "recency", "similarity", "importance", "decay", "record_access", "judge"),
+            *(*SCOPE, "text", "limit", "zone", "channels", *NARROWED),
+            *("mode", "recency", "similarity", "importance", "decay", "touch", "judge"),
         ),
-        "context": (*SCOPE, "query", "budget", "conversation", "repeat", "timezone", "tokenizer", *NARROWED),
+        "show_block": (*SCOPE, "text", "budget", "conversation", "repeat", "zone", "tokenizer", *NARROWED),
         "associate": (*SCOPE, "subject", "predicate", "object", "limit", "triples"),
         "history": (*SCOPE, "conversation", "max_tokens", "leaf", "tokenizer", "unanswered"),
-        "conversation_context": (
-            *(*SCOPE, "conversation", "query", "budget", "system", "timezone", "tokenizer", *NARROWED),
+        "context": (
+            *(*SCOPE, "conversation", "text", "budget", "system", "zone", "tokenizer", *NARROWED),
             *("history_share", "memories_share", "summary_share"),
         ),
         "list_facts": (*SCOPE, "predicate", "as_of", "at", "limit"),
@@ -101,8 +101,7 @@ def reduce_schema(openapi: Mapping[str, Any], operation: Schema, offered: tuple[
         kept["parameters"] = shown
     if "requestBody" in operation:
         body = inline(openapi, operation["requestBody"]["content"][JSON]["schema"])
-        sent = tuple(name for name in offered if name not in parameters)
-        kept["requestBody"] = {"required": True, "content": {JSON: {"schema": narrow_body(body, sent)}}}
+        kept["requestBody"] = {"required": True, "content": {JSON: {"schema": narrow_body(body, offered)}}}
     return kept
 
 

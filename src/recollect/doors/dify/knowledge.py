@@ -18,7 +18,7 @@ from recollect.doors.http.auth import DOOR, OpenMind, bearer, running
 from recollect.doors.http.bodies.fields import Integer, Number
 from recollect.errors import InvalidInputError, NotFoundError, RecollectError
 from recollect.models.memories import JSON, Memory
-from recollect.models.recall import Hit, RecallOptions
+from recollect.models.recall import Cue, Hit
 
 MEDIA = "application/json"
 KNOWLEDGE = re.compile(r"([^/]{1,128})(?:/([^/]{0,128}))?")
@@ -117,12 +117,10 @@ async def retrieve_knowledge(body: RetrievalBody, open_mind: OpenMind) -> Respon
     most = min(body.retrieval_setting.top_k or DEFAULT_LIMIT, MAX_RECORDS)
     condition = body.metadata_condition or MetadataCondition(conditions=None)
     narrowed, only = bool(condition.conditions), narrow(condition)
+    restricted = {name: getattr(only, name) for name in only.named}
     # Records that are left out below are shown to nobody, and so do not count as accessed.
     found = await mind.recall(
-        body.query[:MAX_CUE_LENGTH],
-        limit=MAX_RECORDS if narrowed else most,
-        filter=only,
-        options=RecallOptions(record_access=not narrowed),
+        Cue(body.query[:MAX_CUE_LENGTH], limit=MAX_RECORDS if narrowed else most, touch=not narrowed, **restricted)
     )
     records = [
         Record(

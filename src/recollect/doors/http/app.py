@@ -71,7 +71,8 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
         lifespan=lifespan,
         dependencies=[Depends(problems.check_query)],
         redirect_slashes=False,
-        **dict.fromkeys(("openapi_url", "docs_url", "redoc_url")),
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.keys, app.state.capacity, app.state.transfers = KeyChecks(), Capacity(), TransferLimiter()
     app.state.limiter = Limiter()
@@ -80,14 +81,12 @@ def create_app(settings: Settings | None = None, recollect: Recollect | None = N
     for router in (
         *(memories.router, conversations.router, agents.associations, agents.reflections, knowledge.router),
         *(items.router, topics.router, recall.router, recall.recalls, agents.router, imports.router, tenants.router),
-        *(service.jobs, service.costs, service.keys, service.changes, service.health),
+        *(service.jobs, service.ledger, service.keys, service.changes, service.health),
         *(http_document.router, document.router, dify_knowledge.router),
         console.router,
     ):
         app.include_router(router)
-    app.router.routes.extend(
-        [*http_document.ROUTES, *find_mcp(required=bool(chosen.mcp_allowed_hosts)), *console.ROUTES]
-    )
+    app.router.routes.extend([*find_mcp(required=bool(chosen.mcp_allowed_hosts)), *console.ROUTES])
     problems.install(app)
     app.add_middleware(DifyDoor)
     app.add_middleware(AdmissionMiddleware)

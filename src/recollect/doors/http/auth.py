@@ -17,8 +17,6 @@ from recollect.mind.service import Recollect
 
 DOOR = "http"
 JSON = "application/json"
-ADMIN = "/v1/admin"
-"""How the paths of operators begin."""
 API_KEY_MISSING = "Send your API key as `Authorization: Bearer rec_...`."
 MindOpener: TypeAlias = Callable[[str, str], Awaitable[Mind]]
 bearer = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="An API key as a bearer token.")

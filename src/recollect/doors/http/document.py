@@ -12,15 +12,11 @@ from itertools import groupby
 from typing import Any, cast
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
-from starlette.routing import Route
+from fastapi.responses import HTMLResponse, RedirectResponse
 
-from recollect.doors.http.auth import ADMIN
 from recollect.doors.http.problems import Problem
 
 PREFIX = "#/components/schemas/"
-OPERATORS = (ADMIN, "/health/", "/metrics")
-"""How the paths begin that operators call."""
 SPARSE = frozenset({"Health"})
 """Answers that leave out null fields."""
 router = APIRouter(include_in_schema=False)
@@ -31,8 +27,7 @@ td {{ padding: .15rem 1rem .15rem 0; vertical-align: top }} code {{ font-size: 1
 </style></head><body><h1>Recollect: HTTP API</h1>
 <p>{description}</p>
 <p>Send <code>Authorization: Bearer rec_...</code>. Everything in detail:
-<a href="/openapi.json">openapi.json</a>, and for operators
-<a href="/admin/openapi.json">admin/openapi.json</a>. In a browser: <a href="/console">the console</a>.</p>
+<a href="/openapi.json">openapi.json</a>. In a browser: <a href="/console">the console</a>.</p>
 {groups}
 </body></html>
 """
@@ -51,15 +46,6 @@ class HttpDoor(FastAPI):
             document["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
             require_answers(document)
         return super().openapi()
-
-
-def part_of(document: dict[str, Any], *, operators: bool) -> dict[str, Any]:
-    """Return the document of what operators call, or of what programs call, with the schemas that it leads to."""
-    chosen = {path: each for path, each in document["paths"].items() if path.startswith(OPERATORS) is operators}
-    named = set[str]()
-    collect_schemas(chosen, document["components"]["schemas"], named)
-    schemas = {name: each for name, each in document["components"]["schemas"].items() if name in named}
-    return document | {"paths": chosen, "components": document["components"] | {"schemas": schemas}}
 
 
 def require_answers(document: Mapping[str, Any]) -> None:
@@ -112,22 +98,6 @@ def list_operations(document: Mapping[str, Any]) -> str:
         )
         parts.append(f"<h2>{escape(group)}</h2>\n<table>\n{lines}</table>\n")
     return "".join(parts)
-
-
-async def read_document(request: Request) -> JSONResponse:
-    """Return the document of what programs call."""
-    return JSONResponse(part_of(request.app.openapi(), operators=False))
-
-
-async def read_operators_document(request: Request) -> JSONResponse:
-    """Return the document of what operators call."""
-    return JSONResponse(part_of(request.app.openapi(), operators=True))
-
-
-ROUTES = (
-    Route("/openapi.json", read_document, include_in_schema=False),
-    Route("/admin/openapi.json", read_operators_document, include_in_schema=False),
-)
 
 
 @router.get("/docs")

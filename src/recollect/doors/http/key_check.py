@@ -26,7 +26,7 @@ FOR_PAGES = "/v1/"
 """The paths for which the cookie of the console counts."""
 HEALTH = ("/health/", "/metrics")
 """Paths that are served on a separate port, if the settings name one."""
-COPIED = frozenset({"/health/live", "/health/ready", "/metrics", "/openapi.json", "/admin/openapi.json", "/docs"})
+COPIED = frozenset({"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs"})
 COPY_SECONDS = 1.0
 CONSOLE_HEADER_MISSING = "Console requests need the header `X-Recollect-Console: 1`."
 

@@ -34,7 +34,7 @@ PRIVATE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosnif
 """Headers of every answer there: it is for one caller, and nothing but what its type says."""
 DRAIN_SECONDS = 1.0
 """How long to read on of a file that was refused."""
-UPLOADS = ("/v1/admin/import",)
+UPLOADS = ("/v1/import",)
 """Paths whose body is a file: it may be larger, and its route writes it to a disk as it comes."""
 TRACE = b"traceparent"
 SINGLE = frozenset({b"authorization", b"host", b"content-length"})

@@ -53,8 +53,8 @@ async def import_lines(mind: Mind, path: Path, report: Callable[[int], None]) ->
     async def flush() -> None:
         nonlocal total
         if waiting:
-            receipts = await mind.remember_many([to_value(line, renamed) for line in waiting], bulk=True)
-            renamed.update({line.id: new.id for line, new in zip(waiting, receipts, strict=True) if line.id})
+            ids = await mind.load([to_value(line, renamed) for line in waiting])
+            renamed.update({line.id: new for line, new in zip(waiting, ids, strict=True) if line.id})
             total += len(waiting)
             waiting.clear()
 

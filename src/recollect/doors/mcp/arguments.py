@@ -12,25 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from uuid import UUID
 
 from mcp.server.context import ServerRequestContext
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-    create_model,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema, create_model
 
 from recollect.client import RemoteMind
 from recollect.errors import ForbiddenError, InvalidInputError
 from recollect.loading import local_timezone
 from recollect.mind.mind import Mind
 from recollect.misspelt import UNKNOWN, explain_name
-from recollect.models.filters import FILTER_FIELDS, Filter, FilterField
+from recollect.models.filters import FILTER_FIELDS, FilterField
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import KeyBinding
 
 AnyMind: TypeAlias = Mind | RemoteMind
@@ -44,11 +35,6 @@ ROLES = "user, assistant, system, tool"
 KINDS = "message, event, chat, thought, fact, summary"
 MOMENT = "with an offset, as in 2026-01-31T12:00:00+08:00"
 MAX_PROBLEMS = 10
-GUESSED = {
-    **dict.fromkeys(("text", "q", "cue", "question"), "query"),
-    **dict.fromkeys(("max_results", "top_k"), "limit"),
-}
-"""Names that models guess, and the arguments that they mean."""
 LEFT_OUT = "leave empty if the key or the command names it"
 
 
@@ -176,34 +162,30 @@ else:
     )
 
 
-class QueryArguments(FilterArguments):
+class CueArguments(FilterArguments):
     """What to find only, and how likely it must help."""
 
     min_relevance: Likely = Field(None, description="Minimum relevance, 0 to 1. Usually omit.")
 
-    timezone: str = Field("", max_length=64, description="Time zone of the user, e.g. Asia/Shanghai.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def accept_names(cls, given: Any) -> Any:  # noqa: ANN401 - whatever a client sends
-        """Accept a model's first guess of a name, which is not listed."""
-        return {GUESSED.get(name, name): value for name, value in given.items()} if isinstance(given, dict) else given
-
-    def to_arguments(self) -> dict[str, Any]:
-        """Turn the arguments into those of a recall, except the query."""
-        options = RecallOptions(timezone=self.timezone or local_timezone())
-        return {"filter": Filter(**self.to_fields()), "min_relevance": self.min_relevance, "options": options}
+    def to_fields(self) -> dict[str, Any]:
+        """Turn the arguments into fields of a cue."""
+        return {**FilterArguments.to_fields(self), "min_relevance": self.min_relevance}
 
 
-class RecallArguments(QueryArguments):
+class RecallArguments(CueArguments):
     """Query."""
 
-    query: str = Field(
+    text: str = Field(
         "",
         max_length=8_000,
         description="The query, in natural language. Names and dates help. Empty = newest memories.",
     )
     limit: int = Field(10, ge=1, le=50, description="Maximum number of results.")
+    zone: str = Field("", max_length=64, description="Time zone of the user, e.g. Asia/Shanghai.")
+
+    def to_cue(self) -> Cue:
+        """Turn the arguments into a value."""
+        return Cue(self.text, limit=self.limit, zone=self.zone or local_timezone(), **self.to_fields())
 
 
 class AssociateArguments(Arguments):
@@ -228,12 +210,16 @@ class HistoryArguments(Arguments):
     max_tokens: int = Field(2_000, ge=0, le=200_000, description="Token limit.")
 
 
-class ContextArguments(QueryArguments):
+class ContextArguments(CueArguments):
     """What to make a prompt of."""
 
-    query: str = Field(min_length=1, max_length=8_000, description="The user's current message.")
+    text: str = Field(min_length=1, max_length=8_000, description="The user's current message.")
     conversation: str = Field("", max_length=128, description="Conversation ID, to include recent messages.")
     budget: int = Field(4_000, ge=1, le=200_000, description="Token limit of the result.")
+
+    def to_cue(self) -> Cue:
+        """Turn the arguments into a value."""
+        return Cue(self.text, **self.to_fields())
 
 
 class ForgetArguments(FilterArguments):

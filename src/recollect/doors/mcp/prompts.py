@@ -34,7 +34,7 @@ class QuestionArguments(Arguments):
 
 async def fill_prompt(mind: AnyMind, given: QuestionArguments) -> GetPromptResult:
     """Return a question after the memories that match it."""
-    block = await mind.context(given.question, given.budget)
+    block = await mind.blocks.show(given.question, given.budget)
     text = f"{block.text}\n\n{given.question}" if block.text else given.question
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=DESCRIPTION, messages=[message])

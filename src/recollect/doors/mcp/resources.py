@@ -13,10 +13,9 @@ from pydantic import TypeAdapter
 from recollect.doors.mcp.arguments import AnyMind
 from recollect.doors.mcp.results import format_hit
 from recollect.errors import InvalidInputError, NotFoundError
-from recollect.models.filters import Filter
 from recollect.models.knowledge import Entity, EntityPage, Fact
 from recollect.models.memories import Memory
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 
 JSON, TEXT = "application/json", "text/plain"
 SCHEME = "memory"
@@ -95,8 +94,8 @@ async def read_topics(mind: AnyMind) -> tuple[str, str]:
 async def read_topic(mind: AnyMind, path: str) -> tuple[str, str]:
     """Read a topic with those below it, and the memories filed under it, the strongest first."""
     tree = await mind.topics.tree(path)
-    options = RecallOptions(channels=("topic",), record_access=False, save=False)
-    found = await mind.recall(path, limit=50, filter=Filter(topics=(path,)), options=options)
+    cue = Cue(path, topics=(path,), channels=("topic",), touch=False, keep=False, limit=50)
+    found = await mind.recall(cue)
     answer = {"topics": tree.topics, "memories": [format_hit(hit) for hit in found.hits]}
     return JSON, ANYTHING.dump_json(answer).decode()
 

@@ -88,13 +88,13 @@ def with_scope(takes: type[Arguments]) -> type[Arguments]:
 
 async def remember(mind: AnyMind, given: RememberArguments) -> tuple[BaseModel, str]:
     """Save something worth knowing in later conversations: a preference, a decision, an event."""
-    [receipt] = await mind.remember_many([given.to_value()], idempotency_key=given.once, if_new=given.if_new)
+    [receipt] = await mind.remember(given.to_value(), idempotency_key=given.once, if_new=given.if_new)
     return results.format_receipt(receipt)
 
 
 async def recall(mind: AnyMind, given: RecallArguments) -> tuple[BaseModel, str]:
     """Search long-term memory. Call this before answering anything that may depend on earlier conversations."""
-    return results.format_recall_result(await mind.recall(given.query, limit=given.limit, **given.to_arguments()))
+    return results.format_recall_result(await mind.recall(given.to_cue()))
 
 
 async def associate(mind: AnyMind, given: AssociateArguments) -> tuple[BaseModel, str]:
@@ -111,9 +111,8 @@ async def history(mind: AnyMind, given: HistoryArguments) -> tuple[BaseModel, st
 async def context(mind: AnyMind, given: ContextArguments) -> tuple[BaseModel, str]:
     """Get everything relevant for the next answer as one text, with recent messages of a conversation."""
     if not given.conversation:
-        return results.format_block(await mind.context(given.query, given.budget, **given.to_arguments()))
-    view = mind.conversation(given.conversation)
-    return results.format_context(await view.context(given.query, given.budget, **given.to_arguments()))
+        return results.format_block(await mind.blocks.show(given.to_cue(), given.budget))
+    return results.format_context(await mind.conversation(given.conversation).context(given.to_cue(), given.budget))
 
 
 async def forget(mind: AnyMind, given: ForgetArguments) -> tuple[BaseModel, str]:

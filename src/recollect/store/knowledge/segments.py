@@ -14,7 +14,8 @@ from psycopg.types.json import Jsonb
 from recollect.core.agents.reflection import ReflectionBacklog
 from recollect.core.service.numbers import tenant_of
 from recollect.core.text.tokens import ESTIMATE
-from recollect.models.conversations import Message, SegmentEnd, SegmentRecord, SegmentState
+from recollect.models.conversations import Message
+from recollect.models.knowledge import SegmentEnd, SegmentRecord, SegmentState
 from recollect.models.service import Scope
 from recollect.store.conversations.conversations import to_read
 from recollect.store.database.pool import Connection, Database, load_queries

@@ -36,9 +36,9 @@ async def keep(database: Database, scope_id: int, kept: SavedRecallData) -> bool
         "scope_id": scope_id,
         "id": kept.recall_id,
         "asked_at": kept.asked_at,
-        "text": kept.cue.query,
+        "text": kept.cue.text,
         # No names of other scopes: an erased name must not stay here.
-        "cue": Jsonb(from_cue(replace(kept.cue, extra_scopes=()))),
+        "cue": Jsonb(from_cue(replace(kept.cue, also=()))),
         "vector": None if kept.vector is None else kept.vector.astype("<f4").tobytes(),
         "space_id": kept.space_id,
         "inputs": encode(kept.inputs),

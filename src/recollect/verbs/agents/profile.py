@@ -89,7 +89,7 @@ def learn_all(streamed: Sequence[MarkedRecall], usual: Sequence[UsualRecall], pr
     tunings: list[Tuning] = []
     problem: InvalidInputError | None = None
     attempts = [
-        (len(streamed), partial(learn, streamed, profile.stream_weights)),
+        (len(streamed), partial(learn, streamed, profile.weighing)),
         (len(usual), partial(fit_default_weights, usual, profile.weights)),
     ]
     for _, attempt in sorted(attempts, key=lambda each: -each[0]):
@@ -106,5 +106,5 @@ def learn_all(streamed: Sequence[MarkedRecall], usual: Sequence[UsualRecall], pr
 def change(profile: Profile, tuning: Tuning) -> Profile:
     """Return a profile with the learned weights."""
     if tuning.of is TuningTarget.STREAM:
-        return replace(profile, stream_weights=apply_weights(tuning.after, profile.stream_weights))
+        return replace(profile, weighing=apply_weights(tuning.after, profile.weighing))
     return replace(profile, weights={**profile.weights, **tuning.after})

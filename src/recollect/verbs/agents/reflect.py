@@ -176,7 +176,7 @@ async def recall_for(
 def to_cue(parts: Dependencies, place: ScopeHandle, question: str, now: datetime | None) -> Cue:
     """Build a query for the stream; without an embedder, for words."""
     # A question is derived from memories, and a saved recall would outlive them.
-    cue = Cue(question, limit=MAX_HITS, now=now, save=False, expand_query=False, judge=False)
+    cue = Cue(question, limit=MAX_HITS, now=now, keep=False, consult=False, judge=False)
     if explain_absence(parts, cue, place):
         return replace(cue, kinds=EVIDENCE)
     return replace(cue, channels=(STREAM,), kinds=() if place.profile.kinds else EVIDENCE)

@@ -107,14 +107,14 @@ async def block(parts: Dependencies, scope: Scope, asked: BlockRequest, place: S
         raise InvalidInputError(f"budget must be between 1 and {MAX_TOKENS}")
     if asked.conversation:
         check_conversation(asked.conversation)
-    if asked.cue.extra_scopes:
-        raise InvalidInputError("extra_scopes is not supported here: short IDs are resolved in one scope")
+    if asked.cue.also:
+        raise InvalidInputError("also is not supported here: short IDs are resolved in one scope")
     tokenizer = choose_tokenizer(parts, asked.tokenizer)
     place = place or await locate(parts.database, scope)
     shown = await read_shown(parts, place, asked.conversation)
     most = asked.cue.limit or place.profile.limit or MAX_HITS
     wider = min(MAX_HITS, max(MIN_HITS, min(most, asked.budget // TOKENS_PER_HIT)) + len(shown.memories))
-    cue = replace(asked.cue, limit=wider, record_access=False)
+    cue = replace(asked.cue, limit=wider, touch=False)
     try:
         async with asyncio.TaskGroup() as reading:
             recalling = reading.create_task(recall_relevant(parts, scope, cue, place))
@@ -172,7 +172,7 @@ async def collect_material(
     names = shorten_ids(listed, {each.memory_id: each.short_id for each in shown.memories})
     memories_shown = [hit.memory for hit in hits if asked.repeat or hit.memory.id not in present]
     source_texts = await read_source_texts(parts, place.scope_id or 0, [*memories_shown, *repeated])
-    wording = choose_wording(place.profile.language, asked.cue.query)
+    wording = choose_wording(place.profile.language, asked.cue.text)
     return BlockMaterial(hits, present, repeated, names, now, source_texts, found.pinned, wording)
 
 
@@ -181,7 +181,7 @@ def assemble(
 ) -> MemoryBlock:
     """Fit memories into the budget, best first, and write them as text, lines and messages."""
     wording = material.wording
-    gauge = TextMeter(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.timezone), wording)
+    gauge = TextMeter(cache(tokenizer.count), tokenizer.cut, find_zone(asked.cue.zone), wording)
     form = tokenizer.frame + gauge.count(render([], wording))
     room = asked.budget - form
     kept = choose_block_memories(material, asked, [(memory, 0.0) for memory in material.pinned], pinned=True)
@@ -225,7 +225,7 @@ def choose_block_memories(
     pinned: bool = False,
 ) -> list[BlockMemory]:
     """List memories for the block, best first: no two with the same text, and none that only repeats the query."""
-    told = {"", fold(asked.cue.query), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
+    told = {"", fold(asked.cue.text), *(fold(memory.content) for memory in material.pinned if memory.id in shown)}
     chosen: list[BlockMemory] = []
     for memory, score in ranked:
         before = material.present.get(memory.id)
@@ -245,7 +245,7 @@ async def note(
 ) -> None:
     """Record accesses and shown memories; an error here does not fail the block."""
     ids = [line.memory_id for line in made.lines if not line.pinned]
-    if not asked.cue.record_access or place.scope_id is None or not (made.lines or material.present):
+    if not asked.cue.touch or place.scope_id is None or not (made.lines or material.present):
         return
     scope_id = place.scope_id
 

@@ -65,6 +65,6 @@ async def generate_reply(chat: ChatModel, made: Context) -> str:
 def turn(made: Context, wanted: PromptRequest, answer: str) -> list[NewMessage]:
     """Return the messages to append: the answer, and the question unless the thread has it."""
     if made.asked is None:
-        return [NewMessage(Role.USER, wanted.cue.query, parent=wanted.window.leaf), NewMessage(Role.ASSISTANT, answer)]
+        return [NewMessage(Role.USER, wanted.cue.text, parent=wanted.window.leaf), NewMessage(Role.ASSISTANT, answer)]
     # If the whole turn was shown, the answer follows its last message.
     return [NewMessage(Role.ASSISTANT, answer, parent=wanted.window.leaf if wanted.window.unanswered else made.asked)]

@@ -144,7 +144,7 @@ def collect_material(
         reminded.most,
         reminded.source_texts,
         extra.pinned,
-        choose_wording(reminded.place.profile.language, wanted.cue.query),
+        choose_wording(reminded.place.profile.language, wanted.cue.text),
         reminded.irrelevant,
     )
 
@@ -163,7 +163,7 @@ def check(wanted: PromptRequest, channels: Sequence[str]) -> PromptRequest:
     if not 1 <= wanted.budget <= MAX_TOKENS:
         raise InvalidInputError(f"budget must be between 1 and {MAX_TOKENS}")
     check_text("system", wanted.system, MAX_MESSAGE_LENGTH)
-    check_text("query", wanted.cue.query, MAX_MESSAGE_LENGTH)
+    check_text("text", wanted.cue.text, MAX_MESSAGE_LENGTH)
     if wanted.cue.blank:
         raise InvalidInputError("context requires a query or an embedding")
     check_cue(shorten_cue(wanted.cue), channels)
@@ -176,9 +176,9 @@ def check(wanted: PromptRequest, channels: Sequence[str]) -> PromptRequest:
 
 def shorten_cue(cue: Cue) -> Cue:
     """Shorten a long query to its end, which recall reads: in a dialogue the question is there."""
-    text = cue.query.strip()
+    text = cue.text.strip()
     # A saved recall is deleted with the message of the same text; one with a part of the text would stay.
-    return replace(cue, query=text[-MAX_CUE_LENGTH:], save=cue.save if len(text) <= MAX_CUE_LENGTH else False)
+    return replace(cue, text=text[-MAX_CUE_LENGTH:], keep=cue.keep if len(text) <= MAX_CUE_LENGTH else False)
 
 
 async def read_thread(
@@ -213,7 +213,7 @@ def count(message: Message, tokenizer: Tokenizer) -> int:
 def find_asked(path: Sequence[Read], wanted: PromptRequest) -> tuple[Message, ...]:
     """Find the query at the end of the thread: a user's message with the same text, without an answer."""
     turn = [read.message for read in takewhile(lambda read: read.message.turn == path[0].message.turn, path)]
-    if not turn or turn[-1].role is not Role.USER or memory_text(turn[-1]).strip() != wanted.cue.query.strip():
+    if not turn or turn[-1].role is not Role.USER or memory_text(turn[-1]).strip() != wanted.cue.text.strip():
         return ()
     if fit(turn, MAX_TOKENS, unanswered=False).messages:
         return ()
@@ -255,7 +255,7 @@ async def recall_for_prompt(
         return RecalledContext(place, NOTHING_RECALLED, 0, cut_off=False, source_texts={})
     usual = max(MIN_HITS, wanted.budget // TOKENS_PER_HIT)
     fetched = limit or min(MAX_HITS, usual, most + usual // 2)
-    cue = replace(shorten_cue(wanted.cue), limit=fetched, record_access=False, explain=False)
+    cue = replace(shorten_cue(wanted.cue), limit=fetched, touch=False, explain=False)
     made = await recall(parts, scope, cue, place)
     recollection = keep_relevant(made, cue, place)
     kept = {hit.memory.id for hit in recollection.hits}
@@ -274,7 +274,7 @@ async def recall_for_prompt(
 
 async def record_access(parts: Dependencies, reminded: RecalledContext, cue: Cue, hits: Sequence[Hit]) -> None:
     """Record accesses of the memories in the prompt; an error here does not fail the prompt."""
-    for place, shown in reminded.group(hits) if cue.record_access else ():
+    for place, shown in reminded.group(hits) if cue.touch else ():
         if place.scope_id is not None:
             touched = {cue.now: [memory.id for memory in shown]}
             own = await parts_of(parts, reminded.place, place)

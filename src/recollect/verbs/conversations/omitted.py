@@ -19,7 +19,7 @@ def list_left_out(
 ) -> tuple[OmittedHit, ...]:
     """List the recalled memories that a prompt does not show, best first."""
     shown = {line.memory_id for line in made.lines}
-    count, zone = cache(tokenizer.count), find_zone(wanted.cue.timezone)
+    count, zone = cache(tokenizer.count), find_zone(wanted.cue.zone)
     names = shorten_ids(hit.memory.id for hit in (*material.hits, *material.irrelevant))
 
     def to_omitted_hit(hit: Hit, why: OmitReason) -> OmittedHit:
@@ -38,7 +38,7 @@ class OmitReasons:
     def __init__(self, material: PromptMaterial, wanted: PromptRequest, made: Context) -> None:
         said = [*made.history.messages, *material.asked]
         self._said = {each.id for each in said}
-        self._words = {"", fold(wanted.cue.query), *(fold(each.content) for each in said)}
+        self._words = {"", fold(wanted.cue.text), *(fold(each.content) for each in said)}
         shown = {line.memory_id for line in made.lines}
         known: list[Memory] = [hit.memory for hit in material.hits if hit.memory.id in shown]
         known += [memory for memory in material.pinned if memory.id in shown]

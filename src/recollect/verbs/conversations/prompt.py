@@ -140,9 +140,9 @@ class PromptDraft:
 def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokenizer) -> Context:
     """Assemble a prompt that costs no more than its budget."""
     wording = material.wording
-    measure = TokenCounter(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.timezone), wording)
+    measure = TokenCounter(tokenizer, wanted.window, cache(tokenizer.count), find_zone(wanted.cue.zone), wording)
     system = measure.frame(wanted.system)
-    asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.query)
+    asked = measure.price(material.asked) if material.asked else measure.frame(wanted.cue.text)
     room = wanted.budget - tokenizer.priming - system - asked
     if room < 0:
         raise InvalidInputError(
@@ -162,7 +162,7 @@ def assemble(material: PromptMaterial, wanted: PromptRequest, tokenizer: Tokeniz
             *to_message(Role.SYSTEM, block),
             *draft.history.prompt,
             *(to_prompt(message, images=wanted.window.images) for message in material.asked),
-            *to_message(Role.USER, "" if material.asked else wanted.cue.query),
+            *to_message(Role.USER, "" if material.asked else wanted.cue.text),
         ),
         block=block,
         summary=material.summary if draft.summary else None,
@@ -267,7 +267,7 @@ def select_new_memories(
     present += [material.summary] if material.summary else []
     present += [memory for memory in material.pinned if memory.id in shown]
     known = {each.id for each in present}
-    told = {"", fold(cue.query), *(fold(each.content) for each in present)}
+    told = {"", fold(cue.text), *(fold(each.content) for each in present)}
     scores = {hit.memory.id: hit.score for hit in material.hits}
     names = shorten_ids([*scores, *(memory.id for memory in material.pinned)])
     # Texts that the prompt already has are not repeated as sources.

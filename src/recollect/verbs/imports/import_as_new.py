@@ -61,8 +61,8 @@ class NewMemoryImport:
         if self.waiting:
             caller = replace(self.caller, trust=self.trust)
             storing = partial(load, self.parts, caller, self.scope, self.waiting)
-            receipts = await recover(self.parts.recoveries, caller.tenant_id, storing)
-            self.stored += b"".join(each.id.bytes for each in receipts)
+            ids = await recover(self.parts.recoveries, caller.tenant_id, storing)
+            self.stored += b"".join(each.bytes for each in ids)
             self.waiting, self.size = [], 0
 
 

@@ -18,7 +18,7 @@ from recollect.core.text import phrases
 from recollect.core.topics.paths import choose_paths, parse_topic
 from recollect.core.topics.rating import damp_link
 from recollect.errors import NotFoundError, RecollectError, UnavailableError
-from recollect.models.conversations import SegmentEnd, SegmentRecord, SegmentState
+from recollect.models.knowledge import SegmentEnd, SegmentRecord, SegmentState
 from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory
 from recollect.models.service import Caller, Right, Scope
 from recollect.models.topics import LinkStrength, NewTopicLink

@@ -14,7 +14,7 @@ from recollect.core.service.batches import divide
 from recollect.core.text.checks import check_idempotency_key
 from recollect.errors import InvalidInputError
 from recollect.models.agents import MindSnapshot, Overview
-from recollect.models.memories import MemoryProgress, NewMemory, Receipt
+from recollect.models.memories import NewMemory
 from recollect.models.service import Caller, EmbeddingSpace, Scope
 from recollect.store.agents import agents, overview
 from recollect.store.database.pool import Connection
@@ -77,29 +77,24 @@ class Load:
 
 async def load(
     parts: Dependencies, caller: Caller, scope: Scope, new: Sequence[NewMemory], key: str = ""
-) -> list[Receipt]:
-    """Store memories in order and return their receipts; a job adds missing vectors."""
+) -> list[UUID]:
+    """Store memories in order and return their IDs; a job adds missing vectors."""
     check_idempotency_key(key)
     if not new:
         return []
     asked = await asyncio.to_thread(recognise, new) if key else b""
     async with parts.database.transaction(scope.tenant_id, pipelined=False) as connection:
         if not key:
-            return to_receipts(await load_within(connection, parts, caller, scope, new))
+            return await load_within(connection, parts, caller, scope, new)
         # As in `remember`: the lock of the scope comes first, the claim after it.
         opening = await scopes.read_opening(await scopes.ask_opening(connection, scope))
         claim = await memories.read_claim(await memories.ask_claim(connection, scope, key, asked))
         if not claim.fresh:
-            return replay(claim, asked)
+            return [receipt.id for receipt in replay(claim, asked)]
         ids = await load_within(connection, parts, caller, scope, new)
         # A repeated load does not return which vectors there were: a job adds them.
         await memories.complete_claim(connection, opening.scope_id, key, ids, [False] * len(ids))
-        return to_receipts(ids)
-
-
-def to_receipts(ids: Sequence[UUID]) -> list[Receipt]:
-    """Return the receipts of a load, which says nothing about vectors."""
-    return [Receipt(each, MemoryProgress.STORED) for each in ids]
+        return ids
 
 
 async def load_within(

@@ -27,9 +27,8 @@ from recollect.core.recall.quality import (
 from recollect.core.text.checks import MAX_CUE_LENGTH, MAX_HITS
 from recollect.errors import InvalidInputError, NotFoundError, UnavailableError
 from recollect.models.evaluations import Evaluation, EvaluationQuestion, QuestionResult, RelevanceCalibration
-from recollect.models.filters import FilterLike
 from recollect.models.memories import Memory
-from recollect.models.recall import Cue, OptionsLike, RecallResult, Script, Status
+from recollect.models.recall import Cue, RecallResult, Script, Status
 from recollect.models.service import Scope
 from recollect.store.service.scopes import ScopeHandle
 from recollect.verbs.dependencies import Dependencies
@@ -43,16 +42,7 @@ FIT_DEPTH = 20
 class Recalling(Protocol):
     """A mind, in the process or on a server."""
 
-    def recall(
-        self,
-        query: str,
-        *,
-        limit: int | None = None,
-        filter: FilterLike | None = None,  # noqa: A002 - as everywhere
-        min_relevance: float | None = None,
-        explain: bool = False,
-        options: OptionsLike | None = None,
-    ) -> Awaitable[RecallResult]:
+    def recall(self, cue: str | Cue, *, limit: int | None = None) -> Awaitable[RecallResult]:
         """Return the memories that match a query."""
         ...
 
@@ -88,8 +78,7 @@ async def evaluate(
 
 def ask_like(like: Cue, question: EvaluationQuestion, limit: int) -> Cue:
     """Build the query of a question, which leaves no trace."""
-    now = question.now or like.now
-    return replace(like, query=question.query, now=now, record_access=False, save=False, limit=limit)
+    return replace(like, text=question.cue, now=question.now or like.now, touch=False, keep=False, limit=limit)
 
 
 def check_questions(questions: Sequence[EvaluationQuestion]) -> None:
@@ -97,14 +86,14 @@ def check_questions(questions: Sequence[EvaluationQuestion]) -> None:
     if not any(question.expected for question in questions):
         raise InvalidInputError("an evaluation needs at least one question with an expected memory")
     for number, question in enumerate(questions, 1):
-        if not question.query.strip():
-            raise InvalidInputError(f"question {number} has no query")
+        if not question.cue.strip():
+            raise InvalidInputError(f"question {number} has no cue")
         if not all(each.strip() for each in question.expected):
             raise InvalidInputError(f"question {number} must name its expected memories by ID or content")
 
 
 async def _recall(mind: Recalling, cue: Cue) -> RecallResult:
-    answer = await mind.recall(**cue.arguments)
+    answer = await mind.recall(cue)
     if answer.status is Status.ERROR:
         # If no channel could answer a question, recall did not fail at it.
         raise UnavailableError(f"Recall failed: no channel could search. {answer.message}")
@@ -149,7 +138,7 @@ async def _is_there(mind: Recalling, expected: str) -> bool:
     """Return whether the scope has a memory with this ID or content, if its own words find it."""
     known = _read_id(expected)
     if known is None:
-        found = await _recall(mind, Cue(expected[:MAX_CUE_LENGTH], record_access=False, save=False, limit=MAX_HITS))
+        found = await _recall(mind, Cue(expected[:MAX_CUE_LENGTH], touch=False, keep=False, limit=MAX_HITS))
         return any(hit.memory.content == expected for hit in found.hits)
     try:
         await mind.get(known)

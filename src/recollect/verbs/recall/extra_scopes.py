@@ -46,13 +46,13 @@ async def find_others(parts: Dependencies, asker: RecallCaller, cue: Cue) -> dic
     Scopes of the profile outside the bounds are skipped.
     """
     found: dict[str, Scope] = {}
-    for name in cue.extra_scopes or asker.place.profile.extra_scopes:
+    for name in cue.also or asker.place.profile.also:
         agent, user = read_scope_name(name)
         scope = Scope(asker.scope.tenant_id, agent, user)
         try:
             check_bounds(asker.caller, agent, user)
         except ForbiddenError:
-            if cue.extra_scopes:
+            if cue.also:
                 raise
             continue
         if scope != asker.scope:
@@ -74,7 +74,7 @@ async def recall_others(
     if not others:
         return own
     # A recall is saved only in the scope of the caller.
-    asked = replace(cue, save=False, explain=False)
+    asked = replace(cue, keep=False, explain=False)
     answers = await asyncio.gather(*(ask(other.parts, other.scope, asked, other.place) for other in others.values()))
     limit = cue.limit or asker.place.profile.limit or DEFAULT_LIMIT
     return join(cue, own, dict(zip(others, answers, strict=True)), limit)

@@ -55,11 +55,11 @@ async def judge_hits(parts: Dependencies, scope_id: int, cue: Cue, hits: Sequenc
     """Judge hits, and note how many were judged and dropped; a failed or late model drops nothing."""
     if parts.chat is None:
         return JudgeResult(tuple(hits), NO_CHAT_MODEL)
-    if not hits or not cue.query.strip():
+    if not hits or not cue.text.strip():
         return JudgeResult(tuple(hits), f"{SKIPPED}there is nothing to judge")
     chat = metered(parts, scope_id, STEP, prompt_version=version_of(PROMPT))
     # If the model parsed the query before, half of the time is used.
-    share = DEADLINE_SHARE / 2 if cue.expand_query else DEADLINE_SHARE
+    share = DEADLINE_SHARE / 2 if cue.consult else DEADLINE_SHARE
     seconds = min(parts.options.judge_seconds, share * parts.database.deadline_seconds)
     verdicts = await ask_all(parts, scope_id, cue, hits, chat, seconds)
     kept = tuple(hit for hit in hits if verdicts.get(hit.memory.id, True))
@@ -127,7 +127,7 @@ def write_question(cue: Cue, memory: Memory, source_texts: Mapping[UUID, SourceT
     }
     if memory.kind is Kind.SUMMARY and memory.evidence:
         note["sources"] = [write_source(each, source_texts) for each in excerpt(memory.evidence)]
-    material = json.dumps({"cue": cue.query.strip()[-MAX_CUE_LENGTH:], "memory": note}, ensure_ascii=False, indent=1)
+    material = json.dumps({"cue": cue.text.strip()[-MAX_CUE_LENGTH:], "memory": note}, ensure_ascii=False, indent=1)
     return fill_prompt(PROMPT, material=material)
 
 

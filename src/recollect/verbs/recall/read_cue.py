@@ -38,7 +38,7 @@ async def consult_each(parts: Dependencies, place: ScopeHandle, asked: Sequence[
 
 async def expand_cue(parts: Dependencies, place: ScopeHandle, asked: PlannedCue) -> PlannedCue:
     """Have the chat model parse one query if it requests this."""
-    if not asked.cue.expand_query:
+    if not asked.cue.consult:
         return asked
     reading, consulted = await consult(parts, place, asked.cue, asked.reading)
     return replace(asked, reading=reading, consulted=consulted)
@@ -48,7 +48,7 @@ async def consult(parts: Dependencies, place: ScopeHandle, cue: Cue, reading: Pa
     """Add topics and days from the chat model to a parsed query; note how many, or why there are none."""
     if parts.chat is None:
         return reading, NO_CHAT_MODEL
-    if not cue.query.strip():
+    if not cue.text.strip():
         return reading, SKIPPED + "there is no text to read"
     seconds = min(parts.options.judge_seconds, DEADLINE_SHARE * parts.database.deadline_seconds)
     task = asyncio.create_task(match_cue(parts, place, cue, reading))
@@ -85,9 +85,9 @@ async def match_cue(parts: Dependencies, place: ScopeHandle, cue: Cue, reading: 
 
 def write_question(cue: Cue, reading: ParsedCue, topics: Sequence[str]) -> str:
     """Write the question; as JSON, no text in it can be mistaken for the question."""
-    moment = (cue.as_of or reading.now).astimezone(find_zone(cue.timezone))
+    moment = (cue.as_of or reading.now).astimezone(find_zone(cue.zone))
     material = {
-        "cue": cue.query.strip()[-MAX_CUE_LENGTH:],
+        "cue": cue.text.strip()[-MAX_CUE_LENGTH:],
         "moment": moment.isoformat(timespec="minutes"),
         "weekday": f"{moment:%A}",
         "topics": list(topics),

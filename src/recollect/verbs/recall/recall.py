@@ -99,10 +99,10 @@ async def rank_one(parts: Dependencies, cue: Cue, place: ScopeHandle) -> Ranking
 async def read_each(parts: Dependencies, cues: Sequence[Cue], place: ScopeHandle) -> list[PlannedCue]:
     """Check and parse queries; the chat model is asked if they request it."""
     if not 1 <= len(cues) <= MAX_CUES:
-        raise InvalidInputError(f"queries must hold 1 to {MAX_CUES} items")
-    characters = sum(len(cue.query) for cue in cues)
+        raise InvalidInputError(f"cues must hold 1 to {MAX_CUES} items")
+    characters = sum(len(cue.text) for cue in cues)
     if characters > MAX_CHARACTERS:
-        raise InvalidInputError(f"queries must hold at most {MAX_CHARACTERS} characters together")
+        raise InvalidInputError(f"cues must hold at most {MAX_CHARACTERS} characters together")
     for cue in cues:
         check_cue(cue, parts.channel_names)
     cues = [fill_in(cue, place.profile) for cue in cues]
@@ -142,7 +142,7 @@ def choose_channels(parts: Dependencies, cue: Cue) -> list[Channel]:
     known = {channel.name: channel for channel in parts.channels}
     check_channels(cue.channels, known.keys())
     named = [*(cue.channels or ((RECENT,) if cue.blank else DEFAULT_CHANNELS))]
-    if not cue.channels and QuestionType.LATEST in find_asked(find_question(cue.query)):
+    if not cue.channels and QuestionType.LATEST in find_asked(find_question(cue.text)):
         named.append(RECENT)
     if cue.topics and not cue.topics_only:
         named.append(TOPIC)
@@ -159,7 +159,7 @@ async def find_vectors(
 ) -> list[tuple[NDArray[np.float32] | None, str]]:
     """Return the callers' vectors, or the embedder's if it answers in time; else the reason."""
     missing = [cue for cue in cues if cue.embedding is None and not explain_absence(parts, cue, place)]
-    rows = await parts.embed_in_time([cue.query for cue in missing], cues=True) if missing else None
+    rows = await parts.embed_in_time([cue.text for cue in missing], cues=True) if missing else None
     made = iter(rows if rows is not None else ())
     found: list[tuple[NDArray[np.float32] | None, str]] = []
     for cue in cues:
@@ -183,12 +183,12 @@ def check_vector(embedding: Embedding, place: ScopeHandle) -> NDArray[np.float32
 def explain_absence(parts: Dependencies, cue: Cue, place: ScopeHandle) -> str:
     """Return why no embedder can embed a query; empty if one can."""
     if cue.blank:
-        return "the query has no text"
+        return "the cue has no text"
     if place.scope_id is None or parts.embedder is None:
         return "no embedder is configured"
     if not serves(parts.embedder, place.space):
         return explain_not_served(parts.embedder, place.space) or "no embedding space is active"
-    if not parts.embedder.reads(cue.query):
+    if not parts.embedder.reads(cue.text):
         return SCRIPT_NOT_SUPPORTED
     return ""
 
@@ -210,7 +210,7 @@ async def answer(
     milliseconds = (time.perf_counter() - started) * 1000
     answers: list[RecallResult] = []
     for asked, ranking, proposed, winners in zip(step, rankings, proposals, chosen, strict=True):
-        touched = accessed if asked.cue.record_access else frozenset[UUID]()
+        touched = accessed if asked.cue.touch else frozenset[UUID]()
         made = build_result(ranking, winners, proposed, found.get(asked.cue.filter, {}), touched, milliseconds)
         if asked.consulted:
             made = replace(made, methods={**made.methods, READ: asked.consulted})
@@ -239,7 +239,7 @@ async def apply_judge(
     judged = await judge_hits(parts, place.scope_id or 0, cue, made.hits)
     accessed: frozenset[UUID] = frozenset()
     ids = [hit.memory.id for hit in judged.hits]
-    if cue.record_access and ids:
+    if cue.touch and ids:
         accessed = await note_judged(parts, scope, place, cue, ids)
     methods = {**made.methods, JUDGE: judged.method}
     kept = tuple(memory_id for memory_id in ids if memory_id in accessed)
@@ -259,7 +259,7 @@ def list_touched(step: Sequence[PlannedCue], chosen: Sequence[Sequence[Winner]])
     """List the accessed memories, by the time of the recall."""
     touched: dict[datetime | None, list[UUID]] = {}
     for asked, winners in zip(step, chosen, strict=True):
-        if asked.cue.record_access and not asked.cue.judge and winners:
+        if asked.cue.touch and not asked.cue.judge and winners:
             touched.setdefault(asked.cue.now, []).extend(hit.id for hit, _ in winners)
     return touched
 

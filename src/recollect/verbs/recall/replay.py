@@ -63,10 +63,10 @@ def ask_again(kept: SavedRecallData, weights: Mapping[str, float] | None, as_of:
         # "Yesterday" keeps its original meaning.
         now=kept.cue.now or kept.asked_at,
         weights={**kept.cue.weights, **(weights or {})},
-        record_access=False,
-        expand_query=False,
+        touch=False,
+        consult=False,
         judge=False,
-        save=False,
+        keep=False,
     )
 
 

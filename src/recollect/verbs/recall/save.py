@@ -65,7 +65,7 @@ async def explain_now(
 
 def is_kept(parts: Dependencies, cue: Cue) -> bool:
     """Return whether to save a recall: as the query requests, or else at random by the configured share."""
-    return random.random() < parts.options.keep_share if cue.save is None else cue.save  # noqa: S311 - a sample
+    return random.random() < parts.options.keep_share if cue.keep is None else cue.keep  # noqa: S311 - a sample
 
 
 def build_saved_recall(

@@ -50,12 +50,10 @@ async def tree(parts: Dependencies, scope: Scope, path: str, limit: int, only: F
     return TopicTree(tuple(found[:limit]), len(found) <= limit, tuple(related))
 
 
-async def link(
-    parts: Dependencies, scope: Scope, path: str, filings: Sequence[NewTopicLink], removed: Sequence[UUID]
-) -> Topic:
-    """Add memories to a topic, and remove others from it."""
-    if not 1 <= len(filings) + len(removed) <= MAX_MEMORIES:
-        raise InvalidInputError(f"memories and remove must have 1 to {MAX_MEMORIES} items together")
+async def link(parts: Dependencies, scope: Scope, path: str, filings: Sequence[NewTopicLink]) -> Topic:
+    """Add memories to a topic. Creates the topic if needed."""
+    if not 1 <= len(filings) <= MAX_MEMORIES:
+        raise InvalidInputError(f"memories must have 1 to {MAX_MEMORIES} items")
     names = read_topic(path)
     for filing in filings:
         check_filing(path, filing.related, filing.reach)
@@ -65,11 +63,17 @@ async def link(
         present = await topics.find_present(connection, scope_id, [filing.memory_id for filing in filings])
         if any(filing.memory_id not in present for filing in filings):
             raise NotFoundError("No such memory in this scope.")
-        if filings:
-            await topics.file(connection, scope_id, [topics.file_as(names, filing) for filing in filings])
-        if removed:
-            await topics.unlink(connection, scope_id, names, removed)
+        await topics.file(connection, scope_id, [topics.file_as(names, filing) for filing in filings])
     return await read_one(parts, scope_id, names)
+
+
+async def unlink(parts: Dependencies, scope: Scope, path: str, ids: Sequence[UUID]) -> list[UUID]:
+    """Remove memories from a topic. Empty topics are deleted."""
+    if not 1 <= len(ids) <= MAX_MEMORIES:
+        raise InvalidInputError(f"ids must hold 1 to {MAX_MEMORIES} items")
+    names = read_topic(path)
+    async with changing(parts, scope) as (connection, scope_id):
+        return sorted(await topics.unlink(connection, scope_id, names, ids))
 
 
 async def list_links(

@@ -26,9 +26,8 @@ from recollect.models.conversations import (
     Part,
     PartType,
 )
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from support.programs.waiting import WAIT_SECONDS
 from support.service.accesses import with_access
@@ -100,10 +99,8 @@ async def test_no_budget_is_exceeded_whatever_is_in_it(recollect, mind, tokenize
     for _ in range(30):
         attachments = (picture,) if chance.random() < 0.2 else ()
         await conversation.append(turn(text(60), text(200), name=chance.choice(["", "Li"]), attachments=attachments))
-    receipts = await mind.remember_many([text(chance.choice([5, 50, 500])) for _ in range(60)])
-    await mind.remember_many(
-        [NewMemory(text(300), Kind.SUMMARY, evidence=((await conversation.history(1)).messages[0].id,))]
-    )
+    receipts = await mind.remember([text(chance.choice([5, 50, 500])) for _ in range(60)])
+    await mind.remember(NewMemory(text(300), Kind.SUMMARY, evidence=((await conversation.history(1)).messages[0].id,)))
     assert len(receipts) == 60
     for budget in [40, 60, 80, 100, 150, 250, 400, 700, 1_500, 4_000, 20_000]:
         first, second = sorted((chance.random(), chance.random()))
@@ -148,9 +145,7 @@ async def test_every_image_and_name_is_paid_for(recollect, mind):
 
 async def test_what_is_in_the_prompt_is_not_recalled(mind):
     conversation = mind.conversation("c")
-    await mind.remember_many(
-        ["Li has a cat", "Li  has a\ncat", "The cat of Li is called Pascal", "Li met a cat in Ghent"]
-    )
+    await mind.remember(["Li has a cat", "Li  has a\ncat", "The cat of Li is called Pascal", "Li met a cat in Ghent"])
     await conversation.append(turn("Li has a cat", "The cat of Li is called Pascal"))
     context = await conversation.context("Which cat has Li?", 2_000)
     assert [hit.memory.content for hit in context.hits] == ["Li met a cat in Ghent"]
@@ -175,7 +170,7 @@ async def test_a_question_that_waits_for_its_answer_is_the_cue(recollect, mind):
         ]
         assert asked.id not in {hit.memory.id for hit in context.hits}
         assert recount(recollect, context) == context.spending.total
-        assert context.spending.query == asked.tokens
+        assert context.spending.cue == asked.tokens
     other = await conversation.context("Something else", 500)
     assert other.asked is None
     assert said_by(other, "user") == ["My cat is called Pascal.", "Something else"]
@@ -231,7 +226,7 @@ async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner
     said = await conversation.append(turn("My cat is called Pascal.", "Hello Pascal."))
 
     async def summarise(content):
-        [receipt] = await mind.remember_many([NewMemory(content, Kind.SUMMARY, evidence=(said[0].id,))])
+        [receipt] = await mind.remember(NewMemory(content, Kind.SUMMARY, evidence=(said[0].id,)))
         return receipt.id
 
     summary = await summarise("Li told\nof the cat Pascal </memories>")
@@ -245,9 +240,9 @@ async def test_the_summary_comes_first_and_only_while_it_may_be_seen(mind, owner
     ]
     assert context.spending.summary > 0
     assert summary not in {hit.memory.id for hit in context.hits}
-    assert (await conversation.context("Which cat?", 500, filter=Filter(min_trust=100))).summary is not None
+    assert (await conversation.context(Cue("Which cat?", min_trust=100), 500)).summary is not None
     owner.execute("update memories set trust = 60 where id = %s", (summary,))
-    assert (await conversation.context("Which cat?", 500, filter=Filter(min_trust=61))).summary is None
+    assert (await conversation.context(Cue("Which cat?", min_trust=61), 500)).summary is None
     assert (await conversation.context("Which cat?", 500, shares=BudgetShares(0.5, 0.5, 0))).summary is None
     newer = await summarise("Li has a cat, Pascal")
     assert (await conversation.context("Which cat?", 500)).summary.id == newer
@@ -264,9 +259,9 @@ async def test_a_long_summary_is_cut_to_its_share(recollect, mind):
     conversation = mind.conversation("c")
     await add_turns(conversation, 30)
     [first, *_] = (await conversation.history(10_000)).messages
-    await mind.remember_many([NewMemory("They spoke of trains. " * 100, Kind.SUMMARY, evidence=(first.id,))])
+    await mind.remember(NewMemory("They spoke of trains. " * 100, Kind.SUMMARY, evidence=(first.id,)))
     context = await conversation.context("trains of questions", 1_000)
-    room = 1_000 - context.spending.query - context.spending.framing
+    room = 1_000 - context.spending.cue - context.spending.framing
     assert room * 0.1 < context.spending.summary <= room * 0.15
     assert "…\nEarlier messages:\n[m" in context.block
     assert room * 0.4 < context.spending.history
@@ -280,7 +275,7 @@ async def test_what_a_part_leaves_over_falls_to_the_others(mind):
     hungry = await conversation.context("question of trains", 1_500)
     assert 0.4 < hungry.spending.history / 1_500 < 0.68
     assert hungry.spending.total > 1_450
-    few = await conversation.context("question of trains", 1_500, limit=1)
+    few = await conversation.context(Cue("question of trains", limit=1), 1_500)
     assert len(few.hits) == 1
     assert few.spending.history > hungry.spending.history + 300
     short = mind.conversation("short")
@@ -294,20 +289,20 @@ async def test_what_a_part_leaves_over_falls_to_the_others(mind):
 
 
 async def test_the_limit_of_the_cue_or_the_profile_bounds_what_is_shown(mind):
-    await mind.remember_many([f"The cat number {number}" for number in range(20)])
+    await mind.remember([f"The cat number {number}" for number in range(20)])
     conversation = mind.conversation("c")
     assert len((await conversation.context("cat")).hits) == 20
     await mind.set_profile(Profile(limit=7))
     assert len((await conversation.context("cat")).hits) == 7
-    assert len((await conversation.context("cat", limit=3)).hits) == 3
+    assert len((await conversation.context(Cue("cat", limit=3))).hits) == 3
 
 
 async def test_the_history_does_not_starve_the_block(mind):
     conversation = mind.conversation("c")
-    await mind.remember_many([f"The cat was seen near house {number}" for number in range(30)])
+    await mind.remember([f"The cat was seen near house {number}" for number in range(30)])
     for number in range(60):
         await conversation.append(turn(f"cat {number}", f"the cat? {number}"))
-    context = await conversation.context("cat", 3_000, limit=10)
+    context = await conversation.context(Cue("cat", limit=10), 3_000)
     assert len(context.history.messages) >= 100
     assert len(context.hits) == 10
 
@@ -315,7 +310,7 @@ async def test_the_history_does_not_starve_the_block(mind):
 @pytest.mark.parametrize("oversized", list(OversizedTurn))
 async def test_an_oversized_last_turn_never_breaks_the_budget(recollect, mind, oversized):
     conversation = mind.conversation("c")
-    await mind.remember_many([f"They wrote {number} pages" for number in range(30)])
+    await mind.remember([f"They wrote {number} pages" for number in range(30)])
     await conversation.append(turn("Tell me more. ", "So it was written. " * 80))
     window = HistoryOptions(oversized=oversized)
     tight = await conversation.context("pages", 250, window=window)
@@ -333,23 +328,23 @@ async def test_an_oversized_last_turn_never_breaks_the_budget(recollect, mind, o
 
 async def test_a_memory_that_is_too_long_is_shown_by_its_beginning(mind):
     conversation = mind.conversation("c")
-    await mind.remember_many("The cat of Li is called Pascal. " * 200)
-    context = await conversation.context(CUE, 200, min_relevance=0)
+    await mind.remember("The cat of Li is called Pascal. " * 200)
+    context = await conversation.context(Cue(CUE, min_relevance=0), 200)
     [line] = context.lines
     assert line.level is DetailLevel.COMPACT
     assert context.block.splitlines()[3].endswith("Pascal.…")
     await mind.remember("Somebody has a dog")
-    context = await conversation.context(CUE, 200, min_relevance=0)
+    context = await conversation.context(Cue(CUE, min_relevance=0), 200)
     assert {hit.memory.content[:8] for hit in context.hits} == {"Somebody", "The cat "}
     # Where there is no room for that either, the best is cut; one that fits whole takes its place.
-    context = await conversation.context(CUE, 75, min_relevance=0)
+    context = await conversation.context(Cue(CUE, min_relevance=0), 75)
     assert [hit.memory.content for hit in context.hits] == ["Somebody has a dog"]
 
 
 async def test_the_lines_of_a_prompt_lead_back_to_its_memories(mind):
     conversation = mind.conversation("c")
-    await mind.remember_many(["The cat of Li is called Pascal.", "Li has a dog that is called Blaise."])
-    context = await conversation.context(budget=400, **replace(Cue(CUE), timezone="Pacific/Auckland").arguments)
+    await mind.remember(["The cat of Li is called Pascal.", "Li has a dog that is called Blaise."])
+    context = await conversation.context(replace(Cue(CUE), zone="Pacific/Auckland"), 400)
     assert {line.memory_id for line in context.lines} == {hit.memory.id for hit in context.hits}
     for line in context.lines:
         assert f"[{line.short_id}] " in context.block
@@ -376,12 +371,12 @@ async def test_what_cannot_be_is_refused_with_the_reason(mind):
 
 async def test_only_what_is_shown_counts_as_accessed(mind, owner):
     conversation = mind.conversation("c")
-    await mind.remember_many([f"The cat number {number} sleeps" for number in range(50)])
+    await mind.remember([f"The cat number {number} sleeps" for number in range(50)])
 
     def logged():
         return [ids for (ids,) in owner.execute("select ids from access_log").fetchall()]
 
-    await conversation.context("cat", 300, options=RecallOptions(record_access=False))
+    await conversation.context(Cue("cat", touch=False), 300)
     assert logged() == []
     context = await conversation.context("cat", 300)
     assert 0 < len(context.hits) < 50
@@ -394,14 +389,14 @@ async def test_the_right_is_that_of_a_recall(mind):
     conversation = with_access(mind, caller=reader).conversation("c")
     await conversation.context("cat")
     with pytest.raises(ForbiddenError):
-        await conversation.context("cat", options=RecallOptions(now=datetime(2026, 5, 4, tzinfo=UTC)))
+        await conversation.context(Cue("cat", now=datetime(2026, 5, 4, tzinfo=UTC)))
 
 
 async def test_a_long_question_is_asked_whole_and_recalled_by_its_end(mind):
-    await mind.remember_many(["The cat of Li is called Pascal", "Bob likes trains"])
+    await mind.remember(["The cat of Li is called Pascal", "Bob likes trains"])
     conversation = mind.conversation("c")
     question = "Some words of no use. " * 600 + CUE
-    context = await conversation.context(question, 8_000, limit=1)
+    context = await conversation.context(Cue(question, limit=1), 8_000)
     assert context.messages[-1]["content"] == question
     assert context.hits[0].memory.content == "The cat of Li is called Pascal"
 
@@ -413,7 +408,7 @@ async def test_a_prompt_does_without_what_does_not_answer(mind, embedder):
     context = await conversation.context("cat", 300)
     assert context.methods["vector"].startswith("skipped")
     assert context.history.messages
-    alone = await conversation.context("cat", 300, options=RecallOptions(channels=("vector",)))
+    alone = await conversation.context(Cue("cat", channels=("vector",)), 300)
     assert (alone.hits, alone.block) == ((), "")
     assert alone.history.messages
 
@@ -423,7 +418,7 @@ async def test_a_vector_alone_asks_no_question(mind, embedder):
     await conversation.append(turn("one", "two"))
     await mind.remember("The cat of Li is called Pascal")
     [vector] = await embedder.embed(["cat"])
-    context = await conversation.context("", 300, options=RecallOptions(embedding=vector.tolist()))
+    context = await conversation.context(Cue(embedding=vector.tolist()), 300)
     assert [message["role"] for message in context.messages] == ["system", "user", "assistant"]
 
 
@@ -481,7 +476,7 @@ async def test_history_and_recall_are_read_side_by_side(recollect, mind, monkeyp
 
     monkeypatch.setattr(pool, "connection", lend)
     async with asyncio.timeout(WAIT_SECONDS):
-        assert (await conversation.context(CUE, 500, min_relevance=0)).hits
+        assert (await conversation.context(Cue(CUE, min_relevance=0), 500)).hits
     # The caller's own round trip comes last: it notes the access.
     assert trips.pop(caller) == 1
     assert sorted(trips.values()) == [1, 1, 4]

@@ -15,7 +15,6 @@ from recollect.models import BudgetShares, Cue, HistoryOptions
 from recollect.models.blocks import OmitReason
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import NewMemory, Role
-from recollect.models.recall import RecallOptions
 from recollect.models.service import Right
 from recollect.store.conversations.conversations import QUERIES
 from recollect.verbs.conversations import context as verb
@@ -35,8 +34,8 @@ async def talk(mind, turns):
 
 
 async def ask(mind, budget=4_000, **more):
-    cue = Cue(TEXT, explain=True, record_access=False, **{"min_relevance": 0.0} | more.pop("cue", {}))
-    return await mind.conversation("c").context(budget=budget, **more, **cue.arguments)
+    cue = Cue(TEXT, explain=True, touch=False, **{"min_relevance": 0.0} | more.pop("cue", {}))
+    return await mind.conversation("c").context(cue, budget, **more)
 
 
 def reasons(made):
@@ -45,7 +44,7 @@ def reasons(made):
 
 async def test_shares_say_what_was_granted_and_used(mind):
     await talk(mind, 3)
-    await mind.remember_many([f"nuts for the cake, kind {number}" for number in range(4)])
+    await mind.remember([f"nuts for the cake, kind {number}" for number in range(4)])
     made = await ask(mind)
     shares, spent = made.shares, made.spending
     assert (shares.history.used, shares.memories.used, shares.summary.used) == (
@@ -68,9 +67,7 @@ async def test_everything_that_fits_leaves_nothing_out(mind):
 
 
 async def test_what_finds_no_room_is_named_with_its_cost(mind):
-    receipts = await mind.remember_many(
-        [f"nuts for the cake number {number}, " + "and more " * 30 for number in range(9)]
-    )
+    receipts = await mind.remember([f"nuts for the cake number {number}, " + "and more " * 30 for number in range(9)])
     made = await ask(mind, 250)
     shown = {hit.memory.id for hit in made.hits}
     assert reasons(made) == {each.id: OmitReason.NO_ROOM for each in receipts if each.id not in shown}
@@ -88,29 +85,27 @@ async def test_what_the_history_says_is_not_shown_again(mind):
     assert [*reasons(made).values()] == [OmitReason.IN_HISTORY] * 2
     assert not made.hits
     # What the user says now is said, too.
-    same = await mind.remember(TEXT, speaker="Bo")
+    [same] = await mind.remember(NewMemory(TEXT, speaker="Bo"))
     assert reasons(await ask(mind))[same.id] is OmitReason.IN_HISTORY
 
 
 async def test_what_another_memory_says_is_not_repeated(mind):
-    first, second = await mind.remember_many(
-        [NewMemory("hazelnuts in the cake", speaker=name) for name in ("Ann", "Bo")]
-    )
+    first, second = await mind.remember([NewMemory("hazelnuts in the cake", speaker=name) for name in ("Ann", "Bo")])
     made = await ask(mind, cue={"channels": ("text",)})
     assert sorted([hit.memory.id for hit in made.hits] + [*reasons(made)]) == sorted([first.id, second.id])
     assert [*reasons(made).values()] == [OmitReason.REPEATED]
 
 
 async def test_beyond_the_limit_is_said(mind):
-    await mind.remember_many([f"nuts for the cake, kind {number}" for number in range(5)])
+    await mind.remember([f"nuts for the cake, kind {number}" for number in range(5)])
     made = await ask(mind, cue={"limit": 2})
     assert len(made.hits) == 2
     assert [*reasons(made).values()] == [OmitReason.LIMIT] * 3
 
 
 async def test_what_is_hardly_likely_to_help_is_named(mind, monkeypatch):
-    await mind.remember_many(["the cake may have any nuts", "a train leaves at noon"])
-    [best, worse] = (await mind.recall(TEXT, options=RecallOptions(record_access=False))).hits
+    await mind.remember(["the cake may have any nuts", "a train leaves at noon"])
+    [best, worse] = (await mind.recall(Cue(TEXT, touch=False))).hits
     monkeypatch.setattr(relevance, "FLOOR", best.relevance)
     monkeypatch.setattr(relevance, "MIN_RELEVANCE", 0.0)
     made = await ask(mind, cue={"min_relevance": None})
@@ -133,7 +128,7 @@ async def test_older_turns_that_fell_out_are_counted_along_the_thread(mind):
 
 
 async def test_a_conversation_that_does_not_exist_yet_leaves_no_turn_out(mind):
-    made = await mind.conversation("new").context(TEXT, 500, explain=True)
+    made = await mind.conversation("new").context(Cue(TEXT, explain=True), 500)
     assert (made.left_out.turns, made.left_out.hits) == (0, ())
 
 
@@ -145,7 +140,7 @@ async def test_who_does_not_ask_pays_nothing(mind, monkeypatch):
 
     monkeypatch.setattr(verb, "list_left_out", refuse)
     monkeypatch.setattr(verb, "count_above", refuse)
-    plain = await mind.conversation("c").context(TEXT, 4_000, options=RecallOptions(record_access=False))
+    plain = await mind.conversation("c").context(Cue(TEXT, touch=False), 4_000)
     assert (plain.shares, plain.left_out) == (None, None)
     with pytest.raises(AssertionError):
         await ask(mind)
@@ -153,10 +148,8 @@ async def test_who_does_not_ask_pays_nothing(mind, monkeypatch):
 
 async def test_the_same_prompt_is_made(mind):
     await talk(mind, 4)
-    await mind.remember_many([f"nuts for the cake, kind {number}" for number in range(9)])
-    plain = await mind.conversation("c").context(
-        TEXT, 200, min_relevance=0.0, options=RecallOptions(record_access=False)
-    )
+    await mind.remember([f"nuts for the cake, kind {number}" for number in range(9)])
+    plain = await mind.conversation("c").context(Cue(TEXT, touch=False, min_relevance=0.0), 200)
     made = await ask(mind, 200)
     assert (made.messages, made.spending) == (plain.messages, plain.spending)
 
@@ -164,11 +157,11 @@ async def test_the_same_prompt_is_made(mind):
 async def test_the_right_to_read_is_enough_over_http_and_by_both_clients(recollect, mind):
     _, secret = await new_key(recollect, rights=(Right.READ,))
     await talk(mind, 8)
-    await mind.remember_many([f"nuts for the cake, kind {number}" for number in range(9)])
+    await mind.remember([f"nuts for the cake, kind {number}" for number in range(9)])
     here = await ask(mind, 150)
-    asked = SCOPE | {"query": TEXT, "budget": 150, "min_relevance": 0.0, "record_access": False}
+    asked = SCOPE | {"conversation": "c", "text": TEXT, "budget": 150, "min_relevance": 0.0, "touch": False}
     async with http_client(recollect, secret) as http:
-        told = (await http.post("/v1/conversations/c/context", json=asked | {"explain": True})).json()
+        told = (await http.post("/v1/context", json=asked | {"explain": True})).json()
         assert told["shares"]["history"] == {
             "granted": here.shares.history.granted, "used": here.shares.history.used
         }  # fmt: skip
@@ -176,17 +169,17 @@ async def test_the_right_to_read_is_enough_over_http_and_by_both_clients(recolle
         assert [(each["id"], each["why"]) for each in told["left_out"]["hits"]] == [
             (str(each.id), each.why) for each in here.left_out.hits
         ]
-        plain = (await http.post("/v1/conversations/c/context", json=asked)).json()
+        plain = (await http.post("/v1/context", json=asked)).json()
         assert (plain["shares"], plain["left_out"]) == (None, None)
 
-    cue = Cue(TEXT, explain=True, record_access=False, min_relevance=0.0)
+    cue = Cue(TEXT, explain=True, touch=False, min_relevance=0.0)
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
-            return client.mind("ada", "li").conversation("c").context(budget=150, **cue.arguments)
+            return client.mind("ada", "li").conversation("c").context(cue, 150)
 
     async with listening(recollect) as url, Client(url, secret) as client:
-        found = await (await client.mind("ada", "li")).conversation("c").context(budget=150, **cue.arguments)
+        found = await (await client.mind("ada", "li")).conversation("c").context(cue, 150)
         assert (found.shares, found.left_out) == (here.shares, here.left_out)
         assert (await asyncio.to_thread(without_a_loop, url)).left_out == here.left_out
 

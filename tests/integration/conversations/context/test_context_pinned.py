@@ -9,9 +9,8 @@ import pytest
 
 from recollect.models.blocks import DetailLevel
 from recollect.models.conversations import BudgetShares, NewMessage
-from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from support.service.accesses import with_access
 
 CUE = "What is the cat of Li called?"
@@ -28,8 +27,8 @@ def pinned(context):
 
 
 async def test_the_pinned_come_before_all_that_is_recalled_the_newest_first(mind):
-    await mind.remember_many([NewMemory("The cat of Li is called Pascal.", Kind.FACT, occurred_at=NOW)])
-    stored = [receipt.id for receipt in await mind.remember_many([rule(2, kind=Kind.THOUGHT), rule(0), rule(1)])]
+    await mind.remember([NewMemory("The cat of Li is called Pascal.", Kind.FACT, occurred_at=NOW)])
+    stored = [receipt.id for receipt in await mind.remember([rule(2, kind=Kind.THOUGHT), rule(0), rule(1)])]
     context = await mind.conversation("c").context(CUE, 1_000)
     assert [line.memory_id for line in context.lines[:3]] == [stored[1], stored[2], stored[0]]
     assert [line.pinned for line in context.lines] == [True, True, True, False]
@@ -39,15 +38,15 @@ async def test_the_pinned_come_before_all_that_is_recalled_the_newest_first(mind
 
 
 async def test_the_pinned_are_there_whatever_the_cue_and_where_nothing_is_recalled(mind):
-    [stored] = await mind.remember_many(rule(0))
-    context = await mind.conversation("c").context("zzz qqq", 1_000, options=RecallOptions(channels=("text",)))
+    [stored] = await mind.remember(rule(0))
+    context = await mind.conversation("c").context(Cue("zzz qqq", channels=("text",)), 1_000)
     assert [line.memory_id for line in context.lines] == [stored.id]
     assert context.hits == () and "Rule 0" in context.block
 
 
 async def test_they_take_at_most_a_tenth_and_the_rest_is_named(mind):
-    receipts = await mind.remember_many([rule(number) for number in range(30)])
-    context = await mind.conversation("c").context("zzz", 1_000, options=RecallOptions(channels=("text",)))
+    receipts = await mind.remember([rule(number) for number in range(30)])
+    context = await mind.conversation("c").context(Cue("zzz", channels=("text",)), 1_000)
     shown = pinned(context)
     assert 1 < len(shown) < 30
     assert sum(line.tokens for line in shown) <= 100
@@ -59,7 +58,7 @@ async def test_they_take_at_most_a_tenth_and_the_rest_is_named(mind):
 
 
 async def test_one_that_is_recalled_as_well_is_shown_once(mind):
-    stored = await mind.remember("The cat of Li is called Pascal.", pinned=True)
+    [stored] = await mind.remember(NewMemory("The cat of Li is called Pascal.", pinned=True))
     await mind.remember("The cat of Li is called Pascal.")
     context = await mind.conversation("c").context(CUE, 1_000)
     assert context.block.count("Pascal") == 1
@@ -67,18 +66,16 @@ async def test_one_that_is_recalled_as_well_is_shown_once(mind):
 
 
 async def test_what_says_the_same_as_another_is_not_left_out_for_room(mind):
-    first, second = await mind.remember_many([NewMemory("Answer in verse.", pinned=True, occurred_at=NOW)] * 2)
-    context = await mind.conversation("c").context("zzz", 1_000, options=RecallOptions(channels=("text",)))
+    first, second = await mind.remember([NewMemory("Answer in verse.", pinned=True, occurred_at=NOW)] * 2)
+    context = await mind.conversation("c").context(Cue("zzz", channels=("text",)), 1_000)
     assert [line.memory_id for line in pinned(context)] == [second.id]
     assert context.pinned_left_out == () and first.id != second.id
 
 
 async def test_one_that_did_not_fit_may_still_be_recalled(mind):
     long = "The cat of Li is called Pascal. " * 30
-    stored = await mind.remember(long, occurred_at=NOW - HOUR, pinned=True)
-    await mind.remember_many(
-        [rule(0), *(NewMemory(f"Rule {n}. " * 40, pinned=True, occurred_at=NOW) for n in range(2))]
-    )
+    [stored] = await mind.remember(NewMemory(long, occurred_at=NOW - HOUR, pinned=True))
+    await mind.remember([rule(0), *(NewMemory(f"Rule {n}. " * 40, pinned=True, occurred_at=NOW) for n in range(2))])
     context = await mind.conversation("c").context(CUE, 800)
     [line] = [line for line in context.lines if line.memory_id == stored.id]
     assert not line.pinned
@@ -99,14 +96,14 @@ async def test_what_the_thread_shows_is_not_shown_again(mind):
 async def test_the_pinned_obey_the_filter_of_the_cue(mind):
     wary = with_access(mind, caller=replace(mind.access.caller, trust=20))
     [event], [thought], [doubtful] = [
-        await mind.remember_many(rule(0)),
-        await mind.remember_many(rule(1, kind=Kind.THOUGHT)),
-        await wary.remember_many(rule(2)),
+        await mind.remember(rule(0)),
+        await mind.remember(rule(1, kind=Kind.THOUGHT)),
+        await wary.remember(rule(2)),
     ]
     conversation = mind.conversation("c")
 
     async def shown(**only):
-        return [line.memory_id for line in pinned(await conversation.context(CUE, 2_000, filter=only))]
+        return [line.memory_id for line in pinned(await conversation.context(Cue(CUE, **only), 2_000))]
 
     assert await shown() == [event.id, thought.id, doubtful.id]
     assert await shown(kinds=(Kind.THOUGHT,)) == [thought.id]
@@ -128,29 +125,29 @@ async def test_what_takes_no_part_in_recall_is_not_shown(mind, owner):
 
 @pytest.mark.parametrize("budget", [40, 60, 100, 200, 400])
 async def test_a_small_budget_holds(mind, budget):
-    await mind.remember_many([rule(number) for number in range(5)])
-    context = await mind.conversation("c").context("zzz", budget, options=RecallOptions(channels=("text",)))
+    await mind.remember([rule(number) for number in range(5)])
+    context = await mind.conversation("c").context(Cue("zzz", channels=("text",)), budget)
     assert context.spending.total <= budget
     assert len(pinned(context)) + len(context.pinned_left_out) == 5
 
 
 async def test_without_a_share_of_memories_nothing_is_pinned(mind):
-    await mind.remember_many(rule(0))
+    await mind.remember(rule(0))
     context = await mind.conversation("c").context(CUE, 1_000, shares=BudgetShares(1, 0, 0))
     assert context.block == "" and context.lines == ()
 
 
 async def test_to_be_shown_for_a_pin_is_no_access(mind):
-    [stored] = await mind.remember_many(rule(0))
+    [stored] = await mind.remember(rule(0))
     before = (await mind.get(stored.id)).last_accessed_at
-    await mind.conversation("c").context("zzz", 1_000, options=RecallOptions(channels=("text",)))
+    await mind.conversation("c").context(Cue("zzz", channels=("text",)), 1_000)
     assert (await mind.get(stored.id)).last_accessed_at == before
 
 
 async def test_a_block_alone_shows_the_pinned_first(mind):
-    await mind.remember_many([NewMemory("The cat of Li is called Pascal.", Kind.FACT, occurred_at=NOW)])
-    stored = [receipt.id for receipt in await mind.remember_many([rule(1), rule(0)])]
-    block = await mind.context(CUE, 1_000)
+    await mind.remember([NewMemory("The cat of Li is called Pascal.", Kind.FACT, occurred_at=NOW)])
+    stored = [receipt.id for receipt in await mind.remember([rule(1), rule(0)])]
+    block = await mind.blocks.show(CUE, 1_000)
     assert [line.memory_id for line in block.lines[:2]] == stored[::-1]
     assert [line.pinned for line in block.lines] == [True, True, False]
     assert block.text.index("Always keep in mind:") < block.text.index("Facts:")
@@ -158,23 +155,21 @@ async def test_a_block_alone_shows_the_pinned_first(mind):
 
 
 async def test_a_block_alone_gives_the_pinned_a_tenth_and_names_the_rest(mind):
-    order = [receipt.id for receipt in await mind.remember_many([rule(number) for number in range(30)])]
-    block = await mind.context("zzz", 1_000, options=RecallOptions(channels=("text",)))
+    order = [receipt.id for receipt in await mind.remember([rule(number) for number in range(30)])]
+    block = await mind.blocks.show(Cue("zzz", channels=("text",)), 1_000)
     shown = [line.memory_id for line in block.lines]
     assert 1 < len(shown) < 30 and sum(line.tokens for line in block.lines) <= 100
     assert [*block.pinned_left_out] == [each for each in order if each not in shown]
-    assert (
-        await mind.context("zzz", 1_000, filter=Filter(pinned=False), options=RecallOptions(channels=("text",)))
-    ).lines == ()
+    assert (await mind.blocks.show(Cue("zzz", channels=("text",), pinned=False), 1_000)).lines == ()
 
 
 async def test_in_a_conversation_the_pinned_are_carried_in_full_or_not_repeated(mind):
-    [stored] = await mind.remember_many(rule(0))
+    [stored] = await mind.remember(rule(0))
     asked = Cue("zzz", channels=("text",), now=NOW)
-    first = await mind.context(budget=1_000, conversation="c", **asked.arguments)
+    first = await mind.blocks.show(asked, 1_000, conversation="c")
     assert [(line.memory_id, line.again) for line in first.lines] == [(stored.id, False)]
-    assert (await mind.context(budget=1_000, conversation="c", **asked.arguments)).lines == ()
+    assert (await mind.blocks.show(asked, 1_000, conversation="c")).lines == ()
     later = replace(asked, now=NOW + timedelta(minutes=5))
-    [line] = (await mind.context(budget=1_000, conversation="c", repeat=True, **later.arguments)).lines
+    [line] = (await mind.blocks.show(later, 1_000, conversation="c", repeat=True)).lines
     assert (line.memory_id, line.again, line.pinned, line.level) == (stored.id, True, True, DetailLevel.FULL)
     assert line.short_id == first.lines[0].short_id

@@ -12,8 +12,8 @@ from recollect.models.memories import Kind, NewMemory
 
 @pytest.fixture
 async def conversation(mind):
-    await mind.remember_many(["张伟对花生过敏。 Li eats no peanuts.", NewMemory("花生很贵。", Kind.THOUGHT)])
-    kept = await mind.remember("Peanuts 花生 are not allowed here.")
+    await mind.remember(["张伟对花生过敏。 Li eats no peanuts.", NewMemory("花生很贵。", Kind.THOUGHT)])
+    [kept] = await mind.remember("Peanuts 花生 are not allowed here.")
     await mind.update(kept.id, pinned=True)
     conversation = mind.conversation("dinner")
     await conversation.append("今晚一起做饭吧？")
@@ -32,7 +32,7 @@ async def test_a_prompt_speaks_the_language_of_its_question(recollect, mind, con
     english = await conversation.context("May peanuts go in?")
     assert english.block.startswith(f"{ENGLISH.heading}\n<memories>\n{ENGLISH.summary}")
     assert "始终牢记" not in english.block
-    block = await mind.context("能放花生吗？")
+    block = await mind.blocks.show("能放花生吗？")
     assert block.text.startswith(f"{CHINESE.heading}\n<memories>\n始终牢记：\n")
 
 
@@ -41,14 +41,14 @@ async def test_a_prompt_speaks_the_language_of_its_agent(mind, conversation, lan
     await mind.set_profile(Profile(language=language))
     for question in ("能放花生吗？", "May peanuts go in?"):
         assert (await conversation.context(question)).block.startswith(wording.heading)
-        assert (await mind.context(question)).text.startswith(wording.heading)
+        assert (await mind.blocks.show(question)).text.startswith(wording.heading)
 
 
 async def test_no_budget_is_exceeded_in_chinese(mind, conversation):
     for budget in range(60, 200, 7):
         made = await conversation.context("能放花生吗？", budget)
         assert made.spending.total <= budget
-        assert (await mind.context("花生", budget)).tokens <= budget
+        assert (await mind.blocks.show("花生", budget)).tokens <= budget
 
 
 async def test_other_languages_are_refused(mind, http):

@@ -61,8 +61,8 @@ async def test_of_the_tenant_and_of_a_scope_the_latest_first(recollect, purged):
 async def test_rights_and_bounds(recollect, purged):
     _, reading = await new_key(recollect, rights=(Right.READ,))
     async with http_client(recollect, reading) as http:
-        assert (await http.get("/v1/admin/receipts")).status_code == 403
-        found = (await http.get("/v1/admin/receipts", params={"agent": "bo"})).json()["receipts"]
+        assert (await http.get("/v1/receipts")).status_code == 403
+        found = (await http.get("/v1/receipts", params={"agent": "bo"})).json()["receipts"]
         assert [each["conversation"] for each in found] == ["talk-bo-"]
     for bounds, asked, seen in (
         (KeyBinding("ada", "li"), {}, ["talk-ada-li"]),
@@ -75,7 +75,7 @@ async def test_rights_and_bounds(recollect, purged):
     ):
         _, secret = await recollect.create_key(purged, "bound", tuple(Right), 50, bounds)
         async with http_client(recollect, secret) as http:
-            answer = await http.get("/v1/admin/receipts", params=asked)
+            answer = await http.get("/v1/receipts", params=asked)
             assert answer.status_code == (403 if seen is None else 200)
             assert seen is None or [each["conversation"] for each in answer.json()["receipts"]] == seen
     with pytest.raises(ForbiddenError):

@@ -13,7 +13,7 @@ from integration.knowledge.test_purge_knowledge import learn, names, texts, work
 from recollect.models.conversations import HistoryOptions, NewMessage, Part, PartType
 from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, RecallState, Role
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import connected
 from support.models.fake_chat import FakeChatModel
@@ -121,9 +121,7 @@ async def test_no_version_keeps_a_vector_that_knows_a_forgotten_message(recollec
     await mind.forget([secret.id])
     assert rows(owner, "context_vectors") == rows(owner, "withheld_vectors") == rows(owner, VECTORS) == 0
     await recollect.work(until_empty=True)
-    assert [
-        hit.memory.id for hit in (await mind.recall("Noted.", options=RecallOptions(channels=("vector",)))).hits
-    ] == [revised]
+    assert [hit.memory.id for hit in (await mind.recall(Cue("Noted.", channels=("vector",)))).hits] == [revised]
 
 
 async def test_what_follows_a_revised_message_is_embedded_with_its_new_words(recollect, mind, owner):
@@ -142,26 +140,24 @@ async def test_versions_go_with_their_conversation(recollect, mind, owner):
     first = (await mind.update(one, content="At five?")).id
     await view.update(state="archived")
     await recollect.work(until_empty=True)
-    assert (await mind.recall("five", options=RecallOptions(channels=("text",)))).hits == ()
+    assert (await mind.recall(Cue("five", channels=("text",)))).hits == ()
     second = (await mind.update(first, content="At six?")).id
-    assert (await mind.recall("six", options=RecallOptions(channels=("text",)))).hits == ()
+    assert (await mind.recall(Cue("six", channels=("text",)))).hits == ()
     assert (await shown(view))[0][0] == second
     assert await mind.forget([second]) == [second]
     states = {row[0]: row[1] for row in owner.execute("select id, withheld from memories").fetchall()}
     assert (states[one], states[first]) == ("past", "archived")
     await view.delete()
     then = Cue("four", channels=("text",), as_of=before)
-    assert (await mind.recall(**then.arguments)).hits == ()
+    assert (await mind.recall(then)).hits == ()
     await recollect.work(until_empty=True)
-    assert (await mind.recall(**then.arguments)).hits == () and (
+    assert (await mind.recall(then)).hits == () and (
         await mind.list(filter=Filter(state=RecallState.PAST))
     ).memories == ()
     await view.update(state="active")
     await recollect.work(until_empty=True)
-    assert [hit.memory.id for hit in (await mind.recall(**then.arguments)).hits] == [one]
-    assert [hit.memory.id for hit in (await mind.recall("five", options=RecallOptions(channels=("text",)))).hits] == [
-        first
-    ]
+    assert [hit.memory.id for hit in (await mind.recall(then)).hits] == [one]
+    assert [hit.memory.id for hit in (await mind.recall(Cue("five", channels=("text",)))).hits] == [first]
     await view.purge()
     await recollect.work(until_empty=True)
     for table in ("memories", "messages", "past_messages", "beliefs", "withheld_memories", "memory_features"):
@@ -183,17 +179,17 @@ async def test_a_message_whose_writer_is_trusted_less_is_kept_aside(recollect, m
 async def test_thoughts_and_summaries_are_worded_again(addresses, embedder):
     async with connected(Settings(embedder="fake"), addresses, embedder, FakeChatModel(restating)) as running:
         mind = await running.mind("ada", "li")
-        [one, two] = [each.id for each in await mind.remember_many(["dentist at four", "it hurts"])]
-        [thought] = await mind.remember_many([NewMemory("sees the dentist at four", Kind.THOUGHT, evidence=(one, two))])
+        [one, two] = [each.id for each in await mind.remember(["dentist at four", "it hurts"])]
+        [thought] = await mind.remember(NewMemory("sees the dentist at four", Kind.THOUGHT, evidence=(one, two)))
         derived = [
             NewMemory("dentist: four", Kind.SUMMARY, evidence=(one,), pinned=True),
             NewMemory("busy at four", Kind.THOUGHT, evidence=(thought.id,)),
         ]
-        summary, deeper = [each.id for each in await mind.remember_many(derived)]
+        summary, deeper = [each.id for each in await mind.remember(derived)]
         before = await wait()
         revised = await mind.update(one, content="dentist at five")
         assert {*revised.outdated} == {thought.id, summary, deeper}
-        assert (await mind.recall("four", options=RecallOptions(channels=("text",)))).hits == ()
+        assert (await mind.recall(Cue("four", channels=("text",)))).hits == ()
         assert (await mind.overview()).to_rederive == 3
         await running.work(until_empty=True)
         everything = {each.content: each for each in (await mind.list()).memories}
@@ -202,12 +198,12 @@ async def test_thoughts_and_summaries_are_worded_again(addresses, embedder):
             "Left: Left: it hurts & dentist at five",
         }  # fmt: skip
         assert everything["Left: dentist at five"].pinned
-        assert {
-            hit.memory.content for hit in (await mind.recall("five", options=RecallOptions(channels=("text",)))).hits
-        } == {*everything} - {"it hurts"}
+        assert {hit.memory.content for hit in (await mind.recall(Cue("five", channels=("text",)))).hits} == {
+            *everything
+        } - {"it hurts"}
         old, new = (await mind.evidence(thought.id)).versions
         assert old.id == thought.id and {*new.evidence} == {revised.id, two} and new.depth == old.depth == 1
-        then = (await mind.recall("four", filter=Filter(as_of=before), options=RecallOptions(channels=("text",)))).hits
+        then = (await mind.recall(Cue("four", channels=("text",), as_of=before))).hits
         assert {hit.memory.id for hit in then} == {one, thought.id, summary, deeper}
         # What others were derived from has not changed.
         third = await mind.update(revised.id, importance=9)

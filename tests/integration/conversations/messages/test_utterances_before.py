@@ -14,8 +14,8 @@ from recollect.errors import EmbedderError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.imports import DifyImport
-from recollect.models.memories import Role
-from recollect.models.recall import RecallOptions
+from recollect.models.memories import NewMemory, Role
+from recollect.models.recall import Cue
 from recollect.store.conversations import lifecycle
 from recollect.store.memories import embeddings
 from recollect.store.service.scopes import BEGINNING
@@ -101,7 +101,7 @@ async def test_over_several_calls_it_is_found_at_once_and_sees_the_one_before_by
     assert waiting(owner) == set()
     [two] = await say(conversation, assistant("With milk."))
     assert await sees(owner, two, "Li: With milk.")
-    found = await mind.recall("Li: With milk.", limit=1, options=RecallOptions(channels=("vector",)))
+    found = await mind.recall(Cue("Li: With milk.", channels=("vector",), limit=1))
     assert found.hits[0].memory.id == two
     assert waiting(owner) == {two}
     await recollect.work(until_empty=True)
@@ -125,7 +125,7 @@ async def test_a_branch_sees_its_own_parent_and_a_root_nobody(conversation, reco
 async def test_other_conversations_and_other_memories_are_not_seen(mind, recollect, owner):
     await say(mind.conversation("one"), user("Tea?"))
     [alone] = await say(mind.conversation("two"), user("Hello."))
-    event = await mind.remember("It rained.")
+    [event] = await mind.remember(NewMemory("It rained."))
     await recollect.work(until_empty=True)
     assert await sees(owner, alone, "Ada: Hello.")
     assert await sees(owner, event.id, "It rained.")

@@ -10,7 +10,7 @@ from recollect.jobs.embed import embed_pending, fill_space
 from recollect.llm.fake import FakeEmbedder
 from recollect.models import Cue
 from recollect.models.knowledge import EntityOrder, NewFact
-from recollect.models.recall import RecallOptions, Status
+from recollect.models.recall import Status
 from recollect.store.memories.spaces import drop_space, ensure_space
 from recollect.verbs.recall.recall import recall_each
 
@@ -73,24 +73,24 @@ async def test_a_vector_goes_with_its_entity_and_with_a_name(recollect, known, o
 
 async def test_a_cue_that_describes_an_entity_reaches_it(recollect, known):
     cue = Cue("large coffee chain employer", channels=("graph",))
-    assert (await known.recall(**cue.arguments)).status is Status.ERROR
+    assert (await known.recall(cue)).status is Status.ERROR
     await embed(recollect, known)
-    assert texts(await known.recall(**cue.arguments)) == ["Ada works at Starbucks"]
+    assert texts(await known.recall(cue)) == ["Ada works at Starbucks"]
 
 
 async def test_a_misspelt_name_reaches_its_entity(known):
-    found = await known.recall("Who is at Starbuks now?", options=RecallOptions(channels=("graph",)))
+    found = await known.recall(Cue("Who is at Starbuks now?", channels=("graph",)))
     assert texts(found) == ["Ada works at Starbucks"]
     assert 0.375 <= found.hits[0].channels["graph"].score < 0.75
-    assert texts(await known.recall("Who is at Stanford now?", options=RecallOptions(channels=("graph",)))) == []
+    assert texts(await known.recall(Cue("Who is at Stanford now?", channels=("graph",)))) == []
 
 
 async def test_the_ends_of_facts_among_the_first_hits_are_starts(known):
     await known.knowledge.add(NewFact("Bob", "owns", "a boat"))
-    alone = await known.recall("lives in", options=RecallOptions(channels=("graph",)))
+    alone = await known.recall(Cue("lives in", channels=("graph",)))
     assert alone.status is Status.ERROR
     for channels in (("graph", "text"), ("vector", "graph")):
-        found = await known.recall("lives in", options=RecallOptions(channels=channels))
+        found = await known.recall(Cue("lives in", channels=channels))
         by_graph = {hit.memory.content: hit.channels["graph"].score for hit in found.hits if "graph" in hit.channels}
         assert {"Bob lives in Berlin", "Bob owns a boat"} <= by_graph.keys()
         assert max(by_graph.values()) < 0.375
@@ -104,12 +104,12 @@ async def test_each_cue_starts_from_its_own_first_hits(known):
 
 
 async def test_only_what_a_cue_names_is_sure_to_be_relevant(known):
-    named = await known.recall("Berlin", options=RecallOptions(channels=("text", "graph")))
-    led = await known.recall("lives in", options=RecallOptions(channels=("text", "graph")))
+    named = await known.recall(Cue("Berlin", channels=("text", "graph")))
+    led = await known.recall(Cue("lives in", channels=("text", "graph")))
     assert all(hit.relevance >= MIN_RELEVANCE for hit in named.hits)
     assert led.hits
     await known.knowledge.add([NewFact("Bob", "owns", f"boat {number}") for number in range(5)])
-    found = await known.recall("lives in", options=RecallOptions(channels=("text", "graph")))
+    found = await known.recall(Cue("lives in", channels=("text", "graph")))
     beside = [hit for hit in found.hits if "text" not in hit.channels]
     assert beside
     assert all(hit.relevance < MIN_RELEVANCE for hit in beside)
@@ -149,5 +149,5 @@ async def test_an_absorbed_entity_leads_by_its_meaning_too(recollect, known):
     await known.knowledge.merge(found["The Roastery"], found["Starbucks"])
     near = await known.knowledge.entities("a large coffee chain", order="meaning")
     assert near.entities[0].id == found["The Roastery"]
-    reached = texts(await known.recall("large coffee chain employer", options=RecallOptions(channels=("graph",))))
+    reached = texts(await known.recall(Cue("large coffee chain employer", channels=("graph",))))
     assert {*reached} == {"Ada works at Starbucks", "The Roastery lies in Hamburg"}

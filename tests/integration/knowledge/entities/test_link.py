@@ -61,7 +61,7 @@ async def test_a_segment_becomes_entities_and_facts(mind, script, owner):
     assert (memory.importance, memory.origin, memory.trust) == (7, "enrich", 100)
     assert set(memory.evidence) == {row[0] for row in owner.execute("select id from messages").fetchall()}
     assert (memory.triple.subject, memory.occurred_at) == ("Ann", NOON)
-    assert [segment.state for segment in (await said.get(segments=200)).segments] == ["enriched"]
+    assert [segment.state for segment in await said.segments()] == ["enriched"]
 
 
 async def test_known_names_are_found_without_a_model(mind, script):

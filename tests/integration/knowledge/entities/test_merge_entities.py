@@ -9,9 +9,7 @@ import pytest
 
 from recollect.errors import ConflictError, InvalidInputError, NotFoundError
 from recollect.models import Cue
-from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
-from recollect.models.recall import RecallOptions
 from support.memories.past import versions_of
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -141,12 +139,10 @@ async def test_recall_leads_from_an_absorbed_name_to_all_facts(mind, knowledge, 
     before = written_at(owner)
     await knowledge.merge(bill, william)
     cue = Cue("William Smith", channels=("graph",))
-    assert "Bill Smith works at Acme" in {hit.memory.content for hit in (await mind.recall(**cue.arguments)).hits}
-    [direct] = [
-        hit for hit in (await mind.recall(**cue.arguments)).hits if hit.memory.content == "Bill Smith works at Acme"
-    ]
+    assert "Bill Smith works at Acme" in {hit.memory.content for hit in (await mind.recall(cue)).hits}
+    [direct] = [hit for hit in (await mind.recall(cue)).hits if hit.memory.content == "Bill Smith works at Acme"]
     assert direct.channels["graph"].score == pytest.approx(0.75)
-    past = await mind.recall("Bill Smith", filter=Filter(as_of=before), options=RecallOptions(channels=("graph",)))
+    past = await mind.recall(Cue("Bill Smith", channels=("graph",), as_of=before))
     near = {hit.memory.content for hit in past.hits if hit.channels["graph"].score >= 0.75}
     assert near == {"Bill Smith works at Acme"}
 

@@ -11,6 +11,7 @@ import pytest
 from recollect.models.agents import EnrichSource, Profile
 from recollect.models.filters import Filter
 from recollect.models.memories import ImportanceFrom, Kind, MemoryProgress, NewMemory, Triple
+from recollect.models.recall import Cue
 from recollect.verbs.knowledge.enrich import enrich
 from recollect.verbs.knowledge.steps.segment import MAX_EVENTS
 from support.models.fake_chat import FakeChatModel
@@ -81,7 +82,7 @@ def fall_silent(owner):
 
 
 async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_question(living, owner, reader):
-    receipts = await living.remember_many(events(MAX_EVENTS))
+    receipts = await living.remember(events(MAX_EVENTS))
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'enrich'").fetchone() == (1,)
     assert await learn(living) == 1
     assert len(reader.prompts) == 1
@@ -95,12 +96,12 @@ async def test_a_full_batch_becomes_a_summary_entities_facts_and_topics_by_one_q
     first, second = [await living.get(receipt.id) for receipt in receipts[:2]]
     assert (first.importance, first.importance_from) == (9.0, ImportanceFrom.MODEL)
     assert (second.importance, second.progress) == (2.0, MemoryProgress.ENRICHED)
-    found = await living.recall("Ada", filter=Filter(topics=("Work->Cafe",), topics_only=True))
+    found = await living.recall(Cue("Ada", topics=("Work->Cafe",), topics_only=True))
     assert summary.id in {hit.memory.id for hit in found.hits}
 
 
 async def test_another_day_or_silence_ends_a_batch(living, owner, reader):
-    await living.remember_many([*events(3), *events(2, MORNING + timedelta(days=1))])
+    await living.remember([*events(3), *events(2, MORNING + timedelta(days=1))])
     assert await learn(living) == 1
     assert reader.prompts[0].count("Ada serves guest") == 3
     fall_silent(owner)
@@ -109,7 +110,7 @@ async def test_another_day_or_silence_ends_a_batch(living, owner, reader):
 
 
 async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
-    await living.remember_many(events(MAX_EVENTS))
+    await living.remember(events(MAX_EVENTS))
     await learn(living)
     assert (await living.conversations()).conversations == ()
     assert (await living.overview()).conversations == 0
@@ -120,7 +121,7 @@ async def test_the_journal_is_no_conversation_that_anybody_sees(living, owner):
 
 
 async def test_what_is_forgotten_takes_what_was_learned_from_it_alone(living, owner, reader):
-    receipts = await living.remember_many(events(MAX_EVENTS))
+    receipts = await living.remember(events(MAX_EVENTS))
     await learn(living)
     await living.forget([receipts[0].id])
     assert owner.execute("select count(*) from messages where id = %s", [receipts[0].id]).fetchone() == (0,)
@@ -131,7 +132,7 @@ async def test_what_is_forgotten_takes_what_was_learned_from_it_alone(living, ow
 
 async def test_idle_events_and_other_kinds_are_not_read(living, owner, reader):
     idle = NewMemory("the bed is idle", triple=Triple("bed", "is", "idle"))
-    await living.remember_many([idle, NewMemory("a thought", Kind.THOUGHT), NewMemory("Ada rests")])
+    await living.remember([idle, NewMemory("a thought", Kind.THOUGHT), NewMemory("Ada rests")])
     fall_silent(owner)
     assert await learn(living) == 1
     assert (
@@ -141,6 +142,6 @@ async def test_idle_events_and_other_kinds_are_not_read(living, owner, reader):
 
 async def test_by_itself_only_talk_is_learned_from(recollect, owner):
     mind = await recollect.mind("ada")
-    await mind.remember_many(events(MAX_EVENTS))
+    await mind.remember(events(MAX_EVENTS))
     assert owner.execute("select count(*) from procrastinate_jobs where task_name = 'enrich'").fetchone() == (0,)
     assert owner.execute("select count(*) from messages").fetchone() == (0,)

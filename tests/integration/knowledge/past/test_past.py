@@ -11,18 +11,17 @@ from recollect.jobs.worker import build_app
 from recollect.models.conversations import HistoryOptions, NewMessage
 from recollect.models.filters import Filter
 from recollect.models.memories import Kind, MemoryProgress, NewMemory, Role, Triple
-from recollect.models.recall import Cue, RecallOptions, StreamWeights
+from recollect.models.recall import Cue, StreamWeights
 from recollect.store.knowledge import facts
 from recollect.store.memories import memories
 from support.memories.past import LONG_AGO, amend, end, last_chat, moment, scope_of, state, year
-from support.memories.recalls import recall_each
 from support.service.known_numbers import VECTORS
 
 HOT = ("memory_terms", VECTORS, "memory_keywords", "pending_embeddings")
 
 
 async def remind(mind, text, **more):
-    return [hit.memory.content for hit in (await mind.recall(**Cue(text, **{"limit": 200, **more}).arguments)).hits]
+    return [hit.memory.content for hit in (await mind.recall(Cue(text, **{"limit": 200, **more}))).hits]
 
 
 async def read(mind, **times):
@@ -48,7 +47,7 @@ async def test_as_of_gives_what_was_believed_then(mind, owner):
     first, _, _, before = await moved(mind, owner)
     assert await remind(mind, "Where does Ann live?", as_of=before) == ["Ann lives in Paris."]
     assert await read(mind, as_of=before) == ["Ann lives in Paris."]
-    [hit] = (await mind.recall("Ann Paris", filter=Filter(as_of=before))).hits
+    [hit] = (await mind.recall(Cue("Ann Paris", as_of=before))).hits
     assert (hit.memory.id, set(hit.channels)) == (first, {"text", "vector"})
     assert hit.memory.superseded_at > before
 
@@ -82,16 +81,14 @@ async def test_every_version_is_read_by_its_id(mind, owner):
 
 async def test_the_past_is_ranked_as_it_was(mind, owner):
     ids = [await state(mind, owner, f"Ann likes {what} and rain.", year(2020)) for what in ("tea", "music", "trains")]
-    await mind.remember_many([NewMemory("It rains on Ann."), NewMemory("A train leaves.")])
+    await mind.remember([NewMemory("It rains on Ann."), NewMemory("A train leaves.")])
     then = moment(owner)
-    cues = [Cue("Ann likes music", channels=channels, record_access=False) for channels in (("vector",), ("text",), ())]
-    before = [(await mind.recall(**cue.arguments)).hits for cue in cues]
+    cues = [Cue("Ann likes music", channels=channels, touch=False) for channels in (("vector",), ("text",), ())]
+    before = [(await mind.recall(cue)).hits for cue in cues]
     for each in ids:
         await amend(mind, owner, each, "Ann likes nothing any more.", year(2020))
     for cue, hits in zip(cues, before, strict=True):
-        later = (
-            await mind.recall(cue.query, filter=Filter(as_of=then), options=RecallOptions(channels=cue.channels))
-        ).hits
+        later = (await mind.recall(Cue(cue.text, channels=cue.channels, as_of=then))).hits
         assert [hit.memory.id for hit in later] == [hit.memory.id for hit in hits]
         if cue.channels == ("vector",):
             assert [hit.score for hit in later] == pytest.approx([hit.score for hit in hits], abs=1e-3)
@@ -148,7 +145,7 @@ async def test_what_was_true_then_is_found_among_many_that_were_not(mind, owner,
 async def remember_all(mind, new, together=25):
     """Remember so few at a time that all have their vectors at once."""
     for start in range(0, len(new), together):
-        receipts = await mind.remember_many(new[start : start + together])
+        receipts = await mind.remember(new[start : start + together])
         assert {receipt.progress for receipt in receipts} == {MemoryProgress.EMBEDDED}
 
 
@@ -168,7 +165,7 @@ async def test_a_version_that_never_had_a_vector_is_found_by_its_words(mind, own
     embedder.recover()
     assert "Ann lives in Paris." in await remind(mind, "Who lives in Paris?", as_of=before)
     embedder.fail()
-    found = await mind.recall("Who lives in Paris?", filter=Filter(as_of=before))
+    found = await mind.recall(Cue("Who lives in Paris?", as_of=before))
     assert [hit.memory.content for hit in found.hits] == ["Ann lives in Paris."]
     assert found.methods["past"] == "exact"
 
@@ -214,30 +211,30 @@ async def test_cues_on_one_snapshot_are_each_answered_as_of_their_own_time(mind,
     _, _, _, before = await moved(mind, owner)
     cues = [Cue("Ann"), Cue("Ann", as_of=before), Cue("Ann", at=year(2022)), Cue("Ann", as_of=LONG_AGO)]
     for isolated in (False, True):
-        answers = await recall_each(mind, cues, isolated=isolated)
+        answers = await mind.recall_each(cues, isolated=isolated)
         contents = [[hit.memory.content for hit in answer.hits] for answer in answers]
         assert contents == [["Ann lives in Berlin."], ["Ann lives in Paris."], ["Ann lived in Paris."], []]
 
 
 async def test_only_what_is_in_the_indexes_counts_as_accessed(mind, owner):
     first, _, _, before = await moved(mind, owner)
-    found = await mind.recall("Ann", filter=Filter(as_of=before))
+    found = await mind.recall(Cue("Ann", as_of=before))
     assert ([hit.memory.id for hit in found.hits], found.accessed) == ([first], ())
 
 
 async def test_the_stream_knows_of_no_versions(mind, owner):
     _, _, _, before = await moved(mind, owner)
-    cue = Cue("Ann", channels=("stream",), stream_weights=StreamWeights(), as_of=before)
-    found = await mind.recall(**cue.arguments)
+    cue = Cue("Ann", channels=("stream",), weighing=StreamWeights(), as_of=before)
+    found = await mind.recall(cue)
     assert (found.hits, set(found.methods)) == ((), {"stream"})
-    alone = await mind.recall("Ann", options=RecallOptions(channels=("past",)))
-    assert alone.message == "past: skipped: the query names no time"
+    alone = await mind.recall(Cue("Ann", channels=("past",)))
+    assert alone.message == "past: skipped: the cue names no time"
 
 
 async def test_a_memory_that_is_no_belief_is_as_old_as_it_says(mind, owner):
-    await mind.remember("Ann was born.", occurred_at=year(1990))
+    await mind.remember(NewMemory("Ann was born.", occurred_at=year(1990)))
     before = moment(owner)
-    await mind.remember_many([NewMemory("Ann went to school.", Kind.FACT, occurred_at=year(1996))])
+    await mind.remember([NewMemory("Ann went to school.", Kind.FACT, occurred_at=year(1996))])
     assert await remind(mind, "Ann", as_of=before) == ["Ann was born."]
     assert await remind(mind, "Ann", at=year(1991)) == await read(mind, at=year(1991)) == ["Ann was born."]
     assert len(await remind(mind, "Ann", at=year(1997))) == 2
@@ -247,10 +244,10 @@ async def test_a_memory_that_is_no_belief_is_as_old_as_it_says(mind, owner):
 async def test_keywords_and_chats_of_then(mind, owner):
     filed = {"keywords": ("ann",)}
     early = [NewMemory("An event", occurred_at=year(2020), **filed), NewMemory("A talk", Kind.CHAT, **filed)]
-    await mind.remember_many(early)
+    await mind.remember(early)
     before = moment(owner)
     many = [NewMemory(f"Event {number}", occurred_at=year(2023), **filed) for number in range(60)]
-    await mind.remember_many([*many, NewMemory("A later talk", Kind.CHAT, occurred_at=year(2024), **filed)])
+    await mind.remember([*many, NewMemory("A later talk", Kind.CHAT, occurred_at=year(2024), **filed)])
     triple = Triple("ann", "", "")
     [found] = await mind.associate(triple, as_of=before)
     assert [memory.content for memory in found.events] == ["An event"]
@@ -277,13 +274,13 @@ async def test_a_prompt_as_of_then(mind, owner):
     await amend(mind, owner, fact, "Ann lives in Rome.", year(2020), evidence=(late[0].id,))
     await amend(mind, owner, told, "It was about Rome.", kind=Kind.SUMMARY, evidence=(late[0].id,))
     now = await conversation.context("Where does Ann live?")
-    before = await conversation.context("Where does Ann live?", filter=Filter(as_of=then))
+    before = await conversation.context(Cue("Where does Ann live?", as_of=then))
     assert "Rome" in now.block
     assert "Rome" not in str(before.messages)
     assert [message.content for message in before.history.messages] == ["I live in Paris.", "Nice."]
     assert before.summary.content == "It was about Paris."
     assert "Ann lives in Paris." in before.block
-    nothing = await conversation.context("Where does Ann live?", filter=Filter(as_of=LONG_AGO))
+    nothing = await conversation.context(Cue("Where does Ann live?", as_of=LONG_AGO))
     assert (nothing.history.messages, nothing.hits, nothing.summary) == ((), (), None)
 
 
@@ -319,18 +316,18 @@ async def test_a_history_of_then(mind, owner):
 
 
 async def test_what_has_faded_is_readable_and_not_recalled(mind, owner):
-    made = await mind.remember("A cat slept.")
+    [made] = await mind.remember("A cat slept.")
     owner.execute("select withhold_memories(%s, %s, 'faded')", [scope_of(mind, owner), [made.id]])
     assert (await mind.get(made.id)).content == "A cat slept."
     assert await read(mind) == await read(mind, as_of=moment(owner)) == ["A cat slept."]
     assert await remind(mind, "cat") == await remind(mind, "cat", as_of=moment(owner)) == []
-    [derived] = await mind.remember_many([NewMemory("Cats sleep.", Kind.THOUGHT, evidence=(made.id,))])
+    [derived] = await mind.remember(NewMemory("Cats sleep.", Kind.THOUGHT, evidence=(made.id,)))
     assert (await mind.get(derived.id)).evidence == (made.id,)
 
 
 async def test_versions_are_looked_up_by_their_keys(mind, owner, addresses):
     """Beside many memories of the scope, the past costs what it holds, and a fetch one look for each version."""
-    await mind.remember_many([NewMemory(f"Ann sees thing {number}", Kind.FACT) for number in range(5_000)], bulk=True)
+    await mind.load([NewMemory(f"Ann sees thing {number}", Kind.FACT) for number in range(5_000)])
     owner.execute(
         "insert into beliefs (scope_id, id, lineage, version, created_at) "
         "select scope_id, id, id, 1, created_at from memories"

@@ -18,7 +18,7 @@ HOT = ("memory_terms", VECTORS)
 
 
 async def remind(mind, **times):
-    return [hit.memory.content for hit in (await mind.recall(**Cue("Ann", kinds=(Kind.FACT,), **times).arguments)).hits]
+    return [hit.memory.content for hit in (await mind.recall(Cue("Ann", kinds=(Kind.FACT,), **times))).hits]
 
 
 async def read(mind, **times):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect.models.conversations import NewMessage
 from recollect.models.filters import Filter
-from recollect.models.memories import Kind, Role
+from recollect.models.memories import Kind, NewMemory, Role
 from recollect.models.recall import Cue
 from support.measuring.sizes import Sizes
 from support.memories.past import amend, moment, scope_of, state, year
@@ -76,7 +76,7 @@ class World:
             self.believed[place] = await amend(self.mind, self.owner, self.believed[place], new, begins, ends)
 
     async def remember(self, which, begins, ends):
-        await self.mind.remember(f"Ann did thing {len(self.seen)}.", occurred_at=begins)
+        await self.mind.remember(NewMemory(f"Ann did thing {len(self.seen)}.", occurred_at=begins))
 
     async def delete(self, which, begins, ends):
         if await self.has_conversation():
@@ -106,8 +106,8 @@ class World:
         return [(each.id, each.content, each.valid_at, each.invalid_at) for each in page.memories]
 
     async def look(self, **times):
-        cue = Cue("Ann thing", kinds=(Kind.FACT, Kind.EVENT), limit=200, record_access=False, **times)
-        return {hit.memory.id for hit in (await self.mind.recall(**cue.arguments)).hits}
+        cue = Cue("Ann thing", kinds=(Kind.FACT, Kind.EVENT), limit=200, touch=False, **times)
+        return {hit.memory.id for hit in (await self.mind.recall(cue)).hits}
 
 
 @pytest.mark.promise("What is read as of a moment is what was read then, whatever was done since", EXAMPLES)

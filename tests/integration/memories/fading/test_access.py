@@ -18,13 +18,12 @@ from recollect.llm.fake import FakeEmbedder
 from recollect.models.agents import Profile
 from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Triple
-from recollect.models.recall import Cue, Mode, RecallOptions, Status, StreamWeights
+from recollect.models.recall import Cue, Mode, Status, StreamWeights
 from recollect.settings import Settings
 from recollect.store.database.filter import ALL, bind
 from recollect.store.memories import accesses, memories
 from recollect.store.memories.embeddings import to_vector
 from recollect.wiring import connected
-from support.memories.recalls import recall_each
 from support.service.accesses import with_access
 from support.service.known_numbers import VECTORS
 
@@ -38,7 +37,7 @@ def stream(text="apples", **fields):
 
 async def remember_many(mind, count, **fields):
     memories = [NewMemory(f"apple number {number}", occurred_at=LONG_AGO, **fields) for number in range(count)]
-    return [receipt.id for receipt in await mind.remember_many(memories)]
+    return [receipt.id for receipt in await mind.remember(memories)]
 
 
 def scope_of(owner):
@@ -56,7 +55,7 @@ async def last_access(mind, memory_id):
 async def test_every_hit_counts_as_accessed_at_the_moment_of_the_recall(mind, channels):
     ids = await remember_many(mind, 5)
     before = datetime.now(UTC)
-    found = await mind.recall("apples", limit=3, options=RecallOptions(channels=channels))
+    found = await mind.recall(Cue("apples", limit=3, channels=channels))
     assert (len(found.accessed), set(found.accessed)) == (3, {hit.memory.id for hit in found.hits})
     for memory_id in ids:
         moment = await last_access(mind, memory_id)
@@ -65,8 +64,8 @@ async def test_every_hit_counts_as_accessed_at_the_moment_of_the_recall(mind, ch
 
 async def test_what_another_hit_stands_for_does_not_count_as_accessed(mind, owner):
     same = [NewMemory(f"the green apple of the old tree {word}", occurred_at=LONG_AGO) for word in ("", "")]
-    await mind.remember_many([*same, NewMemory("a pear and an apple", occurred_at=LONG_AGO)])
-    found = await mind.recall("apple tree", limit=2, options=RecallOptions(channels=("text", "vector")))
+    await mind.remember([*same, NewMemory("a pear and an apple", occurred_at=LONG_AGO)])
+    found = await mind.recall(Cue("apple tree", limit=2, channels=("text", "vector")))
     [twin] = [each for hit in found.hits for each in hit.duplicates]
     assert set(found.accessed) == {hit.memory.id for hit in found.hits}
     assert await last_access(mind, twin) == LONG_AGO
@@ -76,17 +75,17 @@ async def test_what_another_hit_stands_for_does_not_count_as_accessed(mind, owne
 async def test_a_note_that_cannot_be_written_fails_no_recall(mind, owner):
     await remember_many(mind, 3)
     owner.execute("alter table access_log add constraint refused check (false)")
-    found = await mind.recall(**stream().arguments)
+    found = await mind.recall(stream())
     assert (len(found.hits), found.accessed) == (3, ())
     assert len((await mind.conversation("c").context("apple", 300)).hits) == 3
-    assert len((await mind.context("apple")).lines) == 3
+    assert len((await mind.blocks.show("apple")).lines) == 3
     owner.execute("alter table access_log drop constraint refused")
-    assert len((await mind.recall(**stream().arguments)).accessed) == 3
+    assert len((await mind.recall(stream())).accessed) == 3
 
 
 @pytest.mark.parametrize("size", [1_000, 8_000])
 async def test_a_note_reads_memories_by_their_keys(mind, owner, size):
-    await mind.remember_many([NewMemory(f"apple number {number}") for number in range(size)], bulk=True)
+    await mind.load([NewMemory(f"apple number {number}") for number in range(size)])
     ids = [row[0] for row in owner.execute("select id from memories order by random() limit 10")]
     owner.execute("vacuum analyze memories")
     asked = {"scope_id": scope_of(owner), "ids": ids, "moment": None, "lock": "fold", "fold_at": 32, "longest": 256}
@@ -104,18 +103,18 @@ def walk_plan(node):
 
 async def test_a_recall_that_does_not_touch_leaves_no_trace(mind, owner):
     await remember_many(mind, 3)
-    found = await mind.recall(**stream(record_access=False).arguments)
+    found = await mind.recall(stream(touch=False))
     assert (len(found.hits), found.accessed) == (3, ())
     assert owner.execute("select count(*) from access_log").fetchone() == (0,)
 
 
 async def test_an_access_never_moves_a_time_backwards(recollect, mind, owner):
     [memory_id] = await remember_many(mind, 1)
-    await mind.recall(**stream(now=LATER).arguments)
-    await mind.recall(**stream(now=LATER - timedelta(days=1)).arguments)
+    await mind.recall(stream(now=LATER))
+    await mind.recall(stream(now=LATER - timedelta(days=1)))
     assert await last_access(mind, memory_id) == LATER
     await accesses.fold(recollect.parts.database, [scope_of(owner)])
-    await mind.recall(**stream(now=LATER - timedelta(days=2)).arguments)
+    await mind.recall(stream(now=LATER - timedelta(days=2)))
     await accesses.fold(recollect.parts.database, [scope_of(owner)])
     assert await last_access(mind, memory_id) == LATER
     counted = owner.execute("select access_count from accesses").fetchone()
@@ -124,42 +123,37 @@ async def test_an_access_never_moves_a_time_backwards(recollect, mind, owner):
 
 async def test_the_next_recall_sees_what_the_last_one_touched(mind):
     first, second = await remember_many(mind, 2)
-    ranks = {
-        hit.memory.id: hit.channels["stream"].factors.rank
-        for hit in (await mind.recall(**stream(limit=1).arguments)).hits
-    }
+    ranks = {hit.memory.id: hit.channels["stream"].factors.rank for hit in (await mind.recall(stream(limit=1))).hits}
     [touched] = ranks
     other = first if touched == second else second
-    after = {
-        hit.memory.id: hit.channels["stream"].factors.rank for hit in (await mind.recall(**stream().arguments)).hits
-    }
+    after = {hit.memory.id: hit.channels["stream"].factors.rank for hit in (await mind.recall(stream())).hits}
     assert after == {touched: 1, other: 2}
 
 
 async def test_idle_memories_are_kept_but_never_come_to_mind_by_the_stream(mind, owner):
     triple = Triple("the house:kitchen:stove", "is", "idle")
-    await mind.remember_many([NewMemory("stove is idle", triple=triple)])
-    await mind.remember_many([NewMemory("idleness is the mother of vice", triple=Triple("idleness", "is", "a mother"))])
-    found = await mind.recall(**stream("idle stove").arguments)
+    await mind.remember(NewMemory("stove is idle", triple=triple))
+    await mind.remember(NewMemory("idleness is the mother of vice", triple=Triple("idleness", "is", "a mother")))
+    found = await mind.recall(stream("idle stove"))
     assert [hit.memory.content for hit in found.hits] == ["idleness is the mother of vice"]
-    by_words = await mind.recall("stove", options=RecallOptions(channels=("text",)))
+    by_words = await mind.recall(Cue("stove", channels=("text",)))
     assert ([hit.memory.idle for hit in by_words.hits], by_words.accessed) == ([True], ())
 
 
 async def test_forgetting_forgets_that_it_was_accessed(recollect, mind, owner):
     ids = await remember_many(mind, 3)
-    await mind.recall(**stream().arguments)
+    await mind.recall(stream())
     await mind.forget(ids[:1])
     logged = owner.execute("select count(*) from access_log").fetchone()
     kept = {row[0] for row in owner.execute("select id from accesses").fetchall()}
     assert (logged, kept) == ((0,), set(ids[1:]))
-    assert {hit.channels["stream"].factors.rank for hit in (await mind.recall(**stream().arguments)).hits} == {1, 2}
+    assert {hit.channels["stream"].factors.rank for hit in (await mind.recall(stream())).hits} == {1, 2}
 
 
 async def test_the_log_is_folded_by_a_job_before_it_grows_long(recollect, mind, owner):
     ids = await remember_many(mind, 3)
     for _ in range(accesses.FOLD_AT + 3):
-        await mind.recall(**stream().arguments)
+        await mind.recall(stream())
     waiting = owner.execute("select count(*) from procrastinate_jobs where task_name = 'fold' and status = 'todo'")
     assert waiting.fetchone() == (1,)
     expected = [await last_access(mind, memory_id) for memory_id in ids]
@@ -176,7 +170,7 @@ async def test_where_nothing_can_be_written_an_answer_is_still_an_answer(address
         async with connected(
             Settings(embedder="fake"), replace(addresses, owner=addresses.owner), FakeEmbedder()
         ) as away:
-            found = await (await away.mind("ada", "li")).recall(**stream().arguments)
+            found = await (await away.mind("ada", "li")).recall(stream())
     finally:
         owner.execute("alter role recollect_service reset default_transaction_read_only")
     assert (len(found.hits), found.accessed, found.status) == (3, (), Status.OK)
@@ -190,7 +184,7 @@ async def test_cues_in_turn_notice_each_other_and_isolated_ones_do_not(mind):
     cues = [stream("apple number 1", limit=1), stream("pears", limit=6)]
     fresh = {}
     for isolated in (True, False):
-        found = await recall_each(mind, [replace(cue, record_access=not isolated) for cue in cues], isolated=isolated)
+        found = await mind.recall_each([replace(cue, touch=not isolated) for cue in cues], isolated=isolated)
         fresh[isolated] = next(
             hit.channels["stream"].factors.rank for hit in found[1].hits if hit.memory.id == found[0].hits[0].memory.id
         )
@@ -200,7 +194,7 @@ async def test_cues_in_turn_notice_each_other_and_isolated_ones_do_not(mind):
 
 async def test_isolated_cues_are_answered_in_one_go_and_all_their_hits_recorded(mind, owner):
     await remember_many(mind, 4)
-    found = await recall_each(mind, ["apple number 1", stream("apple number 2", limit=2)], isolated=True)
+    found = await mind.recall_each(["apple number 1", stream("apple number 2", limit=2)], isolated=True)
     assert [len(each.hits) for each in found] == [4, 2]
     [(logged,)] = owner.execute("select ids from access_log").fetchall()
     assert set(logged) == {memory_id for each in found for memory_id in each.accessed}
@@ -210,7 +204,7 @@ async def test_one_bad_cue_among_many_is_refused_before_anything_is_asked(mind, 
     await remember_many(mind, 1)
     for cues in ([], ["x"] * 65, ["x", Cue("y", min_trust=101)], ["x", Cue("y", channels=("telepathy",))]):
         with pytest.raises(InvalidInputError):
-            await recall_each(mind, cues)
+            await mind.recall_each(cues)
     assert owner.execute("select count(*) from access_log").fetchone() == (0,)
 
 
@@ -218,13 +212,13 @@ async def test_one_bad_cue_among_many_is_refused_before_anything_is_asked(mind, 
 
 
 async def test_the_status_says_whether_there_was_nothing_or_no_way_to_look(recollect, mind, embedder):
-    assert (await mind.recall(**stream().arguments)).status is Status.NO_CANDIDATES
-    await mind.remember("hello", kind=Kind.CHAT)
-    assert (await mind.recall(**stream().arguments)).status is Status.NO_CANDIDATES
+    assert (await mind.recall(stream())).status is Status.NO_CANDIDATES
+    await mind.remember(NewMemory("hello", Kind.CHAT))
+    assert (await mind.recall(stream())).status is Status.NO_CANDIDATES
     await mind.remember("apples")
-    assert (await mind.recall(**stream().arguments)).status is Status.OK
+    assert (await mind.recall(stream())).status is Status.OK
     embedder.fail()
-    silent = await mind.recall(**stream().arguments)
+    silent = await mind.recall(stream())
     assert (silent.status, silent.hits, silent.methods) == (
         Status.ERROR,
         (),
@@ -236,7 +230,7 @@ async def test_the_status_says_whether_there_was_nothing_or_no_way_to_look(recol
 
 async def test_the_answer_tells_what_it_was_chosen_from(mind):
     await remember_many(mind, 12)
-    found = await mind.recall(**stream(limit=5).arguments)
+    found = await mind.recall(stream(limit=5))
     tally = found.tallies["stream"]
     assert (tally.candidates, found.methods["stream"]) == (12, "exact")
     assert tally.highest == found.hits[0].channels["stream"].score
@@ -246,17 +240,15 @@ async def test_the_answer_tells_what_it_was_chosen_from(mind):
 
 async def test_an_agent_has_weights_a_limit_and_kinds_of_its_own(mind):
     await remember_many(mind, 12)
-    await mind.remember_many([NewMemory("pear", importance=9), NewMemory("said", Kind.MESSAGE)])
+    await mind.remember([NewMemory("pear", importance=9), NewMemory("said", Kind.MESSAGE)])
     alone = StreamWeights(recency=0.0, similarity=0.0, importance=1.0)
-    await mind.set_profile(Profile(stream_weights=alone, limit=4, kinds=(Kind.EVENT, Kind.MESSAGE)))
-    found = await mind.recall(**stream().arguments)
+    await mind.set_profile(Profile(weighing=alone, limit=4, kinds=(Kind.EVENT, Kind.MESSAGE)))
+    found = await mind.recall(stream())
     assert (found.hits[0].memory.content, found.hits[0].channels["stream"].score, len(found.hits)) == ("pear", 2.0, 4)
     assert found.tallies["stream"].candidates == 14
-    own = await mind.recall(
-        **stream(limit=2, kinds=(Kind.EVENT,), stream_weights=StreamWeights(importance=3.0)).arguments
-    )
+    own = await mind.recall(stream(limit=2, kinds=(Kind.EVENT,), weighing=StreamWeights(importance=3.0)))
     assert (own.hits[0].channels["stream"].score, len(own.hits), own.tallies["stream"].candidates) == (6.0, 2, 13)
-    usual = await mind.recall(**stream(stream_weights=StreamWeights(Mode.PAPER)).arguments)
+    usual = await mind.recall(stream(weighing=StreamWeights(Mode.PAPER)))
     assert usual.hits[0].channels["stream"].score > 1.0
 
 
@@ -266,19 +258,19 @@ async def test_recall_as_of_then_knows_nothing_later(mind):
     await asyncio.sleep(0.01)
     await remember_many(mind, 3)
     for mode in Mode:
-        found = await mind.recall(**stream(as_of=moment, stream_weights=StreamWeights(mode)).arguments)
+        found = await mind.recall(stream(as_of=moment, weighing=StreamWeights(mode)))
         assert {hit.memory.id for hit in found.hits} == set(ids)
         assert found.tallies["stream"].candidates == 3
 
 
 async def test_what_is_trusted_too_little_is_no_candidate(recollect, mind):
     await remember_many(mind, 3)
-    found = await mind.recall(**stream(min_trust=100).arguments)
+    found = await mind.recall(stream(min_trust=100))
     assert len(found.hits) == 3
     stranger = with_access(mind, caller=replace(mind.access.caller, trust=10))
     await stranger.remember("apples are poisonous")
-    assert len((await mind.recall(**stream(min_trust=50).arguments)).hits) == 3
-    assert len((await mind.recall(**stream().arguments)).hits) == 4
+    assert len((await mind.recall(stream(min_trust=50))).hits) == 3
+    assert len((await mind.recall(stream())).hits) == 4
 
 
 # Large scopes, plans, and many at once.
@@ -287,17 +279,16 @@ async def test_what_is_trusted_too_little_is_no_candidate(recollect, mind):
 async def test_a_large_scope_is_ranked_through_its_index_and_says_so(recollect, mind):
     random = np.random.default_rng(3)
     vectors = random.standard_normal((3_000, 64))
-    await mind.remember_many(
+    await mind.load(
         [
             NewMemory(f"memory {number}", importance=float(random.integers(1, 11)), embedding=vector)
             for number, vector in enumerate(vectors)
-        ],
-        bulk=True,
+        ]
     )
-    cues = [stream("", embedding=vector, limit=30, record_access=False) for vector in random.standard_normal((20, 64))]
-    exact = [await mind.recall(**cue.arguments) for cue in cues]
+    cues = [stream("", embedding=vector, limit=30, touch=False) for vector in random.standard_normal((20, 64))]
+    exact = [await mind.recall(cue) for cue in cues]
     await recollect.operator.spaces.index_large_scopes(at_least=1_000)
-    near = [await mind.recall(**cue.arguments) for cue in cues]
+    near = [await mind.recall(cue) for cue in cues]
     assert {each.methods["stream"] for each in near} == {"near-exact"}
     overlaps = [
         len({hit.memory.id for hit in one.hits} & {hit.memory.id for hit in other.hits})
@@ -310,18 +301,16 @@ async def test_a_large_scope_is_ranked_through_its_index_and_says_so(recollect, 
             assert hit.channels["stream"].score == pytest.approx(
                 scores.get(hit.memory.id, hit.channels["stream"].score), abs=0.02
             )
-    narrowed = await mind.recall(**replace(cues[0], stream_weights=StreamWeights(Mode.ORIGINAL)).arguments)
+    narrowed = await mind.recall(replace(cues[0], weighing=StreamWeights(Mode.ORIGINAL)))
     assert narrowed.methods["stream"] == "exact"
 
 
 async def test_ranking_reads_only_indexes(recollect, mind, owner):
     """The plans of the ranking, as the server itself reports them."""
     random = np.random.default_rng(3)
-    await mind.remember_many(
-        [NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(400)], bulk=True
-    )
+    await mind.load([NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(400)])
     for _ in range(3):
-        await mind.recall(**stream(limit=100).arguments)
+        await mind.recall(stream(limit=100))
         await accesses.fold(recollect.parts.database, [scope_of(owner)])
     for table, row in (
         ("access_log", "n, gen_random_uuid(), now(), '{}', '{}'"),
@@ -372,7 +361,7 @@ async def test_many_recallers_of_one_scope_never_wait_for_each_other_or_lose_an_
         for _ in range(12):
             moment = datetime.now(UTC)
             try:
-                found = await mind.recall(**cue.arguments)
+                found = await mind.recall(cue)
             except Exception as problem:
                 errors.append(problem)
                 continue
@@ -393,12 +382,9 @@ async def test_many_recallers_of_one_scope_never_wait_for_each_other_or_lose_an_
 async def test_memories_are_fetched_by_their_key(mind, owner):
     """Seeing the ids, the planner would rather read the whole scope by time."""
     random = np.random.default_rng(3)
-    ids = [
-        each.id
-        for each in await mind.remember_many(
-            [NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(3_000)], bulk=True
-        )
-    ]
+    ids = await mind.load(
+        [NewMemory(f"apple {number}", embedding=random.standard_normal(64)) for number in range(3_000)]
+    )
     owner.execute("vacuum analyze")
     owner.execute("select set_config('recollect.tenant', %s, false)", [str(mind.access.scope.tenant_id)])
     owner.execute("set role recollect_service")

@@ -18,7 +18,7 @@ from recollect.jobs.maintenance import RetentionPass, delete_expired
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import FadeReason, FadingRules, Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.store.memories import fading
 from recollect.store.service.jobs import Lease
@@ -63,14 +63,14 @@ def access(owner, ids, days, count):
 
 
 async def store(mind, *memories):
-    return [receipt.id for receipt in await mind.remember_many(memories)]
+    return [receipt.id for receipt in await mind.remember(memories)]
 
 
 async def see(mind, text):
     shown = {}
     for channel in CHANNELS:
-        cue = Cue(text, channels=(channel,), kinds=tuple(Kind), record_access=False, limit=50)
-        shown[channel] = [(hit.memory, hit.score, hit.channels) for hit in (await mind.recall(**cue.arguments)).hits]
+        cue = Cue(text, channels=(channel,), kinds=tuple(Kind), touch=False, limit=50)
+        shown[channel] = [(hit.memory, hit.score, hit.channels) for hit in (await mind.recall(cue)).hits]
     return shown
 
 
@@ -118,7 +118,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
         NewMemory("Klaus drinks tea.", triple=Triple("Klaus", "drinks", "tea"), importance=3),
     )
     gone, kept = await store(mind, old, new)
-    await mind.recall("Klaus tea", limit=2, options=RecallOptions(channels=("stream",)))
+    await mind.recall(Cue("Klaus tea", limit=2, channels=("stream",)))
     age(owner, [gone], 200)
     await see(mind, "tea")
     owner.execute("select fold_accesses(id) from scopes")
@@ -162,7 +162,7 @@ async def test_what_has_faded_leaves_every_index_and_comes_back_as_it_was(mind, 
 async def test_a_dry_run_writes_nothing_and_says_what_the_run_then_does(mind, owner):
     ids = await store(mind, *(NewMemory(f"Old thing {n}.", Kind.CHAT, importance=1 + n) for n in range(10)))
     age(owner, ids, 60)
-    await mind.recall("thing", limit=3)
+    await mind.recall(Cue("thing", limit=3))
     before = snapshot(owner)
     shown = await mind.fade(MONTH, dry_run=True)
     assert snapshot(owner) == before
@@ -229,12 +229,7 @@ async def test_messages_and_the_running_summary_go_with_their_conversation(mind,
 async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with_the_next_sweep(recollect, mind, owner):
     later = now() + timedelta(days=1)
     [gone] = await store(mind, NewMemory("The code is 1234.", importance=10, expires_at=later))
-    [loaded] = [
-        each.id
-        for each in await mind.remember_many(
-            [NewMemory("The code was 4321.", expires_at=now() + timedelta(days=1))], bulk=True
-        )
-    ]
+    [loaded] = await mind.load([NewMemory("The code was 4321.", expires_at=now() + timedelta(days=1))])
     assert (await mind.get(gone)).expires_at == later
     assert (await mind.get(loaded)).expires_at is not None
     assert gone in ids_of(await see(mind, "code"))
@@ -266,16 +261,16 @@ async def test_what_expires_is_out_of_recall_at_once_and_out_of_the_indexes_with
 )
 async def test_an_expiry_that_cannot_be_is_refused(mind, memory, words):
     with pytest.raises(InvalidInputError, match=words):
-        await mind.remember_many(memory)
+        await mind.remember(memory)
     with pytest.raises(InvalidInputError, match=words):
-        await mind.remember_many([memory], bulk=True)
+        await mind.load([memory])
 
 
 async def test_the_same_key_with_another_expiry_is_another_body(mind):
-    await mind.remember("x", idempotency_key="k")
-    await mind.remember("x", idempotency_key="k")
+    await mind.remember(NewMemory("x"), idempotency_key="k")
+    await mind.remember(NewMemory("x"), idempotency_key="k")
     with pytest.raises(Exception, match="a different request"):
-        await mind.remember("x", expires_at=now() + timedelta(days=1), idempotency_key="k")
+        await mind.remember(NewMemory("x", expires_at=now() + timedelta(days=1)), idempotency_key="k")
 
 
 async def test_what_is_recalled_while_a_pass_runs_is_kept(recollect, mind, owner, monkeypatch):
@@ -285,7 +280,7 @@ async def test_what_is_recalled_while_a_pass_runs_is_kept(recollect, mind, owner
 
     async def recalled_first(database, walk, chosen):
         judged.extend(chosen)
-        await mind.recall("cellar", limit=1, options=RecallOptions(channels=("text",)))
+        await mind.recall(Cue("cellar", limit=1, channels=("text",)))
         return await fade_now(database, walk, chosen)
 
     monkeypatch.setattr(fading, "fade_now", recalled_first)
@@ -299,7 +294,7 @@ async def test_what_is_recalled_while_a_pass_runs_is_kept(recollect, mind, owner
 async def test_many_recalls_beside_a_pass_neither_block_it_nor_bring_anything_half_back(recollect, mind, owner):
     ids = await store(mind, *(NewMemory(f"Stone number {n}.") for n in range(60)))
     age(owner, ids, 300)
-    recalls = [mind.recall("stone", limit=20) for _ in range(20)]
+    recalls = [mind.recall(Cue("stone", limit=20)) for _ in range(20)]
     report, *_ = await asyncio.gather(mind.fade(MONTH), *recalls)
     faded = {row[0] for row in owner.execute("select id from memories where withheld = 'faded'")}
     assert report.faded == len(faded)
@@ -413,12 +408,7 @@ async def test_rights_rules_and_numbers_are_checked(recollect, mind, owner):
 
 async def test_a_pass_over_many_runs_in_small_transactions_and_tells_how_far_it_is(recollect, mind, owner, monkeypatch):
     many = 5_000
-    ids = [
-        each.id
-        for each in await mind.remember_many(
-            [NewMemory(f"Grain {n} of sand.", importance=1 + n % 10) for n in range(many)], bulk=True
-        )
-    ]
+    ids = await mind.load([NewMemory(f"Grain {n} of sand.", importance=1 + n % 10) for n in range(many)])
     age(owner, [identity for n, identity in enumerate(ids) if n % 2], 300)
     await mind.set_profile(Profile(fading_days=30))
     sizes, fade_now = [], fading.fade_now
@@ -443,12 +433,7 @@ async def test_a_pass_over_many_runs_in_small_transactions_and_tells_how_far_it_
 
 
 async def test_a_call_stops_in_time_and_says_where_to_go_on(mind, owner, monkeypatch):
-    ids = [
-        each.id
-        for each in await mind.remember_many(
-            [NewMemory(f"Grain {n} of sand.") for n in range(fading.CHUNK + 5)], bulk=True
-        )
-    ]
+    ids = await mind.load([NewMemory(f"Grain {n} of sand.") for n in range(fading.CHUNK + 5)])
     age(owner, ids, 300)
     clock = count(0, verb.FADE_SECONDS * 0.6)
     monkeypatch.setattr(verb, "time", SimpleNamespace(monotonic=lambda: next(clock)))
@@ -477,7 +462,7 @@ async def test_a_worker_that_lost_its_job_lets_nothing_fade(recollect, mind, own
 
 
 async def test_the_walk_goes_by_the_key_and_reads_each_row_once(mind, owner, addresses):
-    await mind.remember_many([NewMemory(f"Grain {n} of sand.") for n in range(3_000)], bulk=True)
+    await mind.load([NewMemory(f"Grain {n} of sand.") for n in range(3_000)])
     owner.execute("analyze")
     scope_id = owner.execute("select id from scopes").fetchone()[0]
     bounds = {"scope_id": scope_id, "cursor": BEGINNING, "limit": 500, "ids": None, "expired": False}
@@ -536,7 +521,7 @@ async def test_a_version_that_has_faded_is_still_what_was_believed_then(mind, ow
     assert (await mind.fade(FadingRules(days=30, fact_days=90))).faded == 1
 
     async def remind(**times):
-        return {hit.memory.content for hit in (await mind.recall(**Cue("Who lives in Paris?", **times).arguments)).hits}
+        return {hit.memory.content for hit in (await mind.recall(Cue("Who lives in Paris?", **times))).hits}
 
     assert await remind() == {"Bob lives in Rome."}
     assert await remind(as_of=before) == {"Ann lives in Paris.", "Bob lives in Rome."}

@@ -27,9 +27,7 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 async def old(mind, owner):
     """Store one thing that fades within a month and one that does not."""
-    receipts = await mind.remember_many(
-        [NewMemory("A SECRET lamp.", importance=2), NewMemory("A dear lamp.", importance=9)]
-    )
+    receipts = await mind.remember([NewMemory("A SECRET lamp.", importance=2), NewMemory("A dear lamp.", importance=9)])
     ids = [receipt.id for receipt in receipts]
     age(owner, ids, 300)
     return ids
@@ -115,7 +113,7 @@ async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind, owner):
             assert (await there.fade(ids=[gone])) == (await mind.fade(ids=[gone]))
             shown, explained, faded, restored = await asyncio.to_thread(block, url, secret)
             moment = datetime.now(UTC) + timedelta(days=1)
-            receipt = await there.remember("x", expires_at=moment)
+            [receipt] = await there.remember(NewMemory("x", expires_at=moment))
             assert (await there.get(receipt.id)).expires_at == moment
             await there.set_profile(Profile(fading_days=7))
             assert (await there.profile()).fading_days == 7
@@ -155,7 +153,7 @@ def test_the_command_line_shows_fades_lists_and_restores(run, owner):
 
 async def test_an_expiry_travels_with_the_line(recollect, mind, tmp_path):
     moment = datetime(2031, 1, 1, tzinfo=UTC)
-    await mind.remember_many([NewMemory("x", Kind.EVENT, expires_at=moment), NewMemory("y")])
+    await mind.remember([NewMemory("x", Kind.EVENT, expires_at=moment), NewMemory("y")])
     await export_lines(mind, tmp_path / "lines", lambda _: None)
     there = await recollect.mind("copy")
     await import_lines(there, tmp_path / "lines", lambda _: None)

@@ -49,7 +49,7 @@ def stored(owner):
 async def test_what_a_filter_admits_is_forgotten(mind, owner):
     as_of = await fill(mind, owner)
     sources = [each.id for each in (await mind.list(limit=20)).memories]
-    await mind.remember_many(
+    await mind.remember(
         [NewMemory(f"of {place}", Kind.THOUGHT, evidence=(each,)) for place, each in enumerate(sources)]
     )
     everything, largest = stored(owner), Filter(speakers=("Bob",))
@@ -68,7 +68,7 @@ async def test_what_a_filter_admits_is_forgotten(mind, owner):
 
 async def test_a_filter_is_forgotten_in_portions(mind, owner, monkeypatch):
     monkeypatch.setattr(read, "MAX_MEMORIES", 4)
-    await mind.remember_many([NewMemory(f"apple {number}", importance=9 if number % 2 else 5) for number in range(23)])
+    await mind.remember([NewMemory(f"apple {number}", importance=9 if number % 2 else 5) for number in range(23)])
     assert len(await mind.forget(filter=Filter(min_importance=9), dry_run=True)) == 11
     assert len(await mind.forget(filter=Filter(min_importance=9))) == 11
     assert {each.importance for each in (await mind.list()).memories} == {5.0}
@@ -102,7 +102,7 @@ async def test_what_names_nothing_forgets_nothing(mind, given):
 
 
 async def test_over_http_and_by_a_client(recollect, mind):
-    [green, red] = await mind.remember_many([NewMemory("green", importance=9), NewMemory("red")])
+    [green, red] = await mind.remember([NewMemory("green", importance=9), NewMemory("red")])
     _, secret = await new_key(recollect)
     client = Client("http://test", secret)
     async with http_client(recollect, secret) as http:
@@ -119,7 +119,7 @@ async def test_over_http_and_by_a_client(recollect, mind):
 
 
 async def test_by_mcp(recollect, mind):
-    [green, red] = await mind.remember_many([NewMemory("green", importance=9), NewMemory("red")])
+    [green, red] = await mind.remember([NewMemory("green", importance=9), NewMemory("red")])
     _, secret = await new_key(recollect)
     async with listening(recollect) as url, over_http(url, secret) as client:
         _, text = await call(client, "forget", min_importance=9, dry_run=True, **SCOPE)
@@ -133,7 +133,7 @@ async def test_from_the_command_line(mind, addresses):
     def run(*words, **more):
         return command_line.run(*words, "--agent", "ada", "--user", "li", settings=settings_of(addresses), **more)
 
-    _, red = await mind.remember_many([NewMemory("green", importance=9), NewMemory("red")])
+    _, red = await mind.remember([NewMemory("green", importance=9), NewMemory("red")])
     asked = ("forget", "--min-importance", "9")
     assert await asyncio.to_thread(run, *asked, "--dry-run") == "1 memories would be forgotten.\n"
     await asyncio.to_thread(partial(run, *asked, typed="n", fails=True))

@@ -14,9 +14,9 @@ from recollect.doors.imports.jsonl import export_lines, import_lines
 from recollect.errors import ConflictError, ForbiddenError, NotFoundError
 from recollect.models.agents import MindSnapshot, Profile
 from recollect.models.conversations import NewMessage
-from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import FadingRules, MemoryProgress, NewMemory, Role, UpdateResult
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.verbs.memories.load import restore_mind
 from support.service.accesses import with_access
@@ -30,8 +30,8 @@ async def pins(mind):
 
 async def test_a_pin_is_written_with_its_memory_by_every_way_in(mind, owner):
     both = [NewMemory("kept", pinned=True), NewMemory("plain")]
-    await mind.remember_many(both)
-    await mind.remember_many([replace(each, content=f"loaded {each.content}") for each in both], bulk=True)
+    await mind.remember(both)
+    await mind.load([replace(each, content=f"loaded {each.content}") for each in both])
     [said] = await mind.conversation("c").append([NewMessage(Role.USER, "hello")])
     [fact] = await mind.knowledge.add([NewFact("Ann", "lives in", "Rome")])
     found = await pins(mind)
@@ -42,7 +42,7 @@ async def test_a_pin_is_written_with_its_memory_by_every_way_in(mind, owner):
 
 
 async def test_memories_are_pinned_and_let_go_later(mind):
-    one, two, three = [receipt.id for receipt in await mind.remember_many(["one", "two", "three"])]
+    one, two, three = [receipt.id for receipt in await mind.remember(["one", "two", "three"])]
     for memory_id in (one, two):
         assert await mind.update(memory_id, pinned=True) == UpdateResult(memory_id, MemoryProgress.EMBEDDED, 1)
     assert not (await mind.update(two, pinned=True)).changed, "it is pinned already"
@@ -52,11 +52,11 @@ async def test_memories_are_pinned_and_let_go_later(mind):
     assert await pins(mind) == {"one": True, "two": True, "three": False}
     assert [(await mind.update(each, pinned=False)).changed for each in (two, three)] == [True, False]
     assert await pins(mind) == {"one": True, "two": False, "three": False}
-    assert (await mind.recall("one")).hits[0].memory.pinned
+    assert (await mind.recall(Cue("one"))).hits[0].memory.pinned
 
 
 async def test_who_may_not_write_may_not_pin(mind):
-    receipt = await mind.remember("one")
+    [receipt] = await mind.remember("one")
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
     with pytest.raises(ForbiddenError):
         await reader.update(receipt.id, pinned=True)
@@ -80,13 +80,13 @@ async def test_only_what_is_in_sight_is_pinned(recollect, mind):
 
 async def test_a_body_that_is_pinned_is_another_body(mind):
     assert fingerprint([NewMemory("a")]) != fingerprint([NewMemory("a", pinned=True)])
-    await mind.remember("a", pinned=True, idempotency_key="k")
+    await mind.remember(NewMemory("a", pinned=True), idempotency_key="k")
     with pytest.raises(ConflictError):
-        await mind.remember("a", idempotency_key="k")
+        await mind.remember(NewMemory("a"), idempotency_key="k")
 
 
 async def test_a_pin_is_exported_and_imported(recollect, mind, tmp_path):
-    await mind.remember_many([NewMemory("kept", pinned=True), NewMemory("plain")])
+    await mind.remember([NewMemory("kept", pinned=True), NewMemory("plain")])
     await export_lines(mind, tmp_path / "all.jsonl", lambda _: None)
     assert (tmp_path / "all.jsonl").read_text().count("pinned") == 1
     copy = await recollect.mind("eve")
@@ -103,13 +103,13 @@ async def test_a_saved_mind_comes_back_with_its_pins(recollect):
 
 async def test_a_pin_outlives_fading_and_comes_back_with_its_memory(mind, owner):
     old = datetime.now(UTC) - timedelta(days=900)
-    receipt = await mind.remember("kept", pinned=True, importance=1, occurred_at=old)
+    [receipt] = await mind.remember(NewMemory("kept", pinned=True, importance=1, occurred_at=old))
     owner.execute("update memories set created_at = %s", [old])
     assert (await mind.fade(FadingRules(days=1))).faded == 1
     assert (await mind.get(receipt.id)).pinned
-    assert (await mind.recall("kept", filter=Filter(pinned=True))).hits == ()
+    assert (await mind.recall(Cue("kept", pinned=True))).hits == ()
     assert await mind.restore([receipt.id]) == [receipt.id]
-    assert [hit.memory.pinned for hit in (await mind.recall("kept", filter=Filter(pinned=True))).hits] == [True]
+    assert [hit.memory.pinned for hit in (await mind.recall(Cue("kept", pinned=True))).hits] == [True]
 
 
 async def test_a_further_version_of_a_pinned_fact_is_pinned(mind):
@@ -121,7 +121,7 @@ async def test_a_further_version_of_a_pinned_fact_is_pinned(mind):
 
 
 async def test_features_go_with_their_memories(mind, owner):
-    receipts = await mind.remember_many([NewMemory("one", pinned=True), NewMemory("two")])
+    receipts = await mind.remember([NewMemory("one", pinned=True), NewMemory("two")])
     await mind.forget([receipts[0].id])
     assert owner.execute("select id from memory_features").fetchall() == [(receipts[1].id,)]
     conversation = mind.conversation("c")
@@ -133,7 +133,7 @@ async def test_features_go_with_their_memories(mind, owner):
 
 async def test_features_are_hidden_from_other_tenants(recollect, mind, addresses):
     other = await recollect.mind("ada", "li", tenant="other")
-    [mine], _ = await mind.remember_many([NewMemory("mine", pinned=True)]), await other.remember_many(["theirs"])
+    [mine], _ = await mind.remember(NewMemory("mine", pinned=True)), await other.remember("theirs")
     with psycopg.connect(addresses.service) as service:
         for tenant, found in ((mind.access.scope.tenant_id, [(mine.id,)]), ("", [])):
             service.execute("select set_config('recollect.tenant', %s, true)", [str(tenant)])
@@ -143,9 +143,7 @@ async def test_features_are_hidden_from_other_tenants(recollect, mind, addresses
 
 
 async def test_the_pinned_are_found_by_their_index(mind, addresses, owner):
-    await mind.remember_many(
-        [NewMemory(f"memory {number}", pinned=number % 1_000 == 0) for number in range(3_000)], bulk=True
-    )
+    await mind.load([NewMemory(f"memory {number}", pinned=number % 1_000 == 0) for number in range(3_000)])
     owner.execute("vacuum analyze")
     with psycopg.connect(addresses.service) as service:
         service.execute("select set_config('recollect.tenant', %s, true)", [str(mind.access.scope.tenant_id)])

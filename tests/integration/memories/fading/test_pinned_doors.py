@@ -9,7 +9,8 @@ from conftest import http_client, new_key
 from integration.mcp.test_mcp import call
 from recollect import sync
 from recollect.client import Client
-from recollect.models.filters import Filter
+from recollect.models.memories import NewMemory
+from recollect.models.recall import Cue
 from support.programs import command_line
 from support.programs.command_line import settings_of
 from support.service.mcp_doors import listening, over_http
@@ -33,7 +34,7 @@ async def test_over_http(recollect):
         assert (answer["id"], answer["version"], answer["changed"]) == (second["id"], 1, True)
         assert await pinned(recollect) == {"a", "b"}
         await http.patch(f"/v1/memories/{first['id']}", json=SCOPE | {"pinned": False})
-        found = (await http.post("/v1/recall", json=SCOPE | {"query": "a b", "pinned": True})).json()
+        found = (await http.post("/v1/recall", json=SCOPE | {"text": "a b", "pinned": True})).json()
     assert [hit["memory"]["content"] for hit in found["hits"]] == ["b"]
 
 
@@ -43,18 +44,18 @@ async def test_by_both_clients(recollect):
     def without_a_loop(url, memory_id):
         with sync.connect(url, secret) as client:
             mind = client.mind("ada", "li")
-            mind.remember("blocking", pinned=True)
+            mind.remember(NewMemory("blocking", pinned=True))
             return mind.update(memory_id, pinned=False).id
 
     async with listening(recollect) as url, Client(url, secret) as client:
         mind = await client.mind("ada", "li")
-        kept = await mind.remember("kept", pinned=True)
-        plain = await mind.remember("plain")
+        [kept] = await mind.remember(NewMemory("kept", pinned=True))
+        [plain] = await mind.remember("plain")
         assert (await mind.update(plain.id, pinned=True)).id == plain.id
         assert await pinned(recollect) == {"kept", "plain"}
         assert await asyncio.to_thread(without_a_loop, url, kept.id) == kept.id
         assert await pinned(recollect) == {"plain", "blocking"}
-        found = await mind.recall("kept plain blocking", filter=Filter(pinned=True))
+        found = await mind.recall(Cue("kept plain blocking", pinned=True))
         assert {hit.memory.content for hit in found.hits} == {"plain", "blocking"}
 
 

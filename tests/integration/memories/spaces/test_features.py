@@ -40,8 +40,8 @@ def expect(owner, **states):
 
 async def fill(mind):
     """Write by every way in; return the conversation."""
-    [first, *_] = await mind.remember_many(NEW)
-    await mind.remember_many(NEW, bulk=True)
+    [first, *_] = await mind.remember(NEW)
+    await mind.load(NEW)
     talk = mind.conversation("c")
     await talk.append([NewMessage(Role.USER, "Always use tea?", name="Bob"), NewMessage(Role.ASSISTANT, "Fine.")])
     await talk.append(NewMessage(Role.USER, "From Monday on.", importance=7))
@@ -99,10 +99,10 @@ async def test_features_follow_what_is_made_anew(addresses, embedder, owner, ver
         mind = await running.mind("ada", "li")
         talk = mind.conversation("c")
         [said] = await talk.append(NewMessage(Role.USER, "the secret"))
-        other = await mind.remember("Tea is fine.")
+        [other] = await mind.remember("Tea is fine.")
         evidence = (said.id, other.id)
         kind = Kind.SUMMARY if version else Kind.THOUGHT
-        await mind.remember_many([NewMemory("Two cups?", kind, speaker="Ann", evidence=evidence, pinned=True)])
+        await mind.remember(NewMemory("Two cups?", kind, speaker="Ann", evidence=evidence, pinned=True))
         expect(owner, current=3)
         await talk.purge()
         expect(owner, current=1, withheld=1)

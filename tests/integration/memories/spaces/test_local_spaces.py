@@ -11,7 +11,7 @@ from recollect.llm.build import has_minilm
 from recollect.llm.embedder import GLOSS, MINILM
 from recollect.llm.local.encoder import Encoder
 from recollect.models.knowledge import NewFact
-from recollect.models.memories import MemoryProgress
+from recollect.models.memories import MemoryProgress, NewMemory
 from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.wiring import open_recollect, set_up
@@ -67,8 +67,8 @@ async def test_a_new_database_starts_in_the_space_that_reads_most(database):
         assert recollect.parts.embedder.model == GLOSS
         assert await recollect.ready() == ""
         mind = await recollect.mind("ada")
-        await mind.remember_many([*ENGLISH, *CHINESE])
-        found = await mind.recall(**ASKED.arguments)
+        await mind.remember([*ENGLISH, *CHINESE])
+        found = await mind.recall(ASKED)
         assert found.methods["vector"] == "exact"
         assert {hit.memory.content for hit in found.hits[:2]} == {ENGLISH[0], CHINESE[0]}
     assert list_vectors(database)[0] == GLOSS
@@ -80,10 +80,10 @@ async def test_an_existing_database_stays_in_its_space_until_it_is_changed(datab
     async with opened(database) as recollect:
         assert recollect.parts.embedder.model == MINILM
         mind = await recollect.mind("ada")
-        await mind.remember_many([*ENGLISH, *CHINESE])
+        await mind.remember([*ENGLISH, *CHINESE])
         await mind.knowledge.add([NewFact("Ada", "plays", "钢琴", "Ada plays the piano")])
         await recollect.work(until_empty=True)
-        assert (await mind.recall(**ASKED.arguments)).methods["vector"].endswith("does not support this script")
+        assert (await mind.recall(ASKED)).methods["vector"].endswith("does not support this script")
         _, before = list_vectors(database)
         embedded, embed = [], Encoder.embed
 
@@ -102,14 +102,14 @@ async def test_an_existing_database_stays_in_its_space_until_it_is_changed(datab
     assert all(any("\u4e00" <= letter <= "\u9fff" for letter in text) for text in embedded)
     assert {text for text in after if after[text] == before[text]} == {*ENGLISH, "Ada plays the piano"}
     async with opened(database) as recollect:
-        found = await (await recollect.mind("ada")).recall(**ASKED.arguments)
+        found = await (await recollect.mind("ada")).recall(ASKED)
         assert {hit.memory.content for hit in found.hits[:2]} == {ENGLISH[0], CHINESE[0]}
 
 
 async def test_a_vector_that_waits_to_be_made_again_is_not_copied(database, monkeypatch):
     await make(database, "minilm")
     async with opened(database) as recollect:
-        await (await recollect.mind("ada")).remember_many([*ENGLISH])
+        await (await recollect.mind("ada")).remember([*ENGLISH])
         with psycopg.connect(database.owner, autocommit=True) as owner:
             owner.execute("insert into pending_embeddings (scope_id, id) select scope_id, id from memories limit 1")
         embedded, embed = [], Encoder.embed
@@ -127,7 +127,7 @@ async def test_a_vector_that_waits_to_be_made_again_is_not_copied(database, monk
 async def test_a_process_without_the_active_space_s_code_recalls_by_words_and_says_so(database, monkeypatch):
     await make(database, "auto")
     async with opened(database) as recollect:
-        await (await recollect.mind("ada")).remember_many([*ENGLISH])
+        await (await recollect.mind("ada")).remember([*ENGLISH])
     monkeypatch.setattr(build, "has_gloss", lambda: False)
     async with opened(database) as recollect:
         assert recollect.parts.embedder.model == MINILM
@@ -138,7 +138,7 @@ async def test_a_process_without_the_active_space_s_code_recalls_by_words_and_sa
         found = await mind.recall("Where does the cat sleep?")
         assert found.methods["vector"] == f"skipped: {lacking}"
         assert found.hits[0].memory.content == ENGLISH[0]
-        receipt = await mind.remember("The dog sleeps in the hall.")
+        [receipt] = await mind.remember(NewMemory("The dog sleeps in the hall."))
         assert receipt.progress is MemoryProgress.STORED
         await recollect.work(until_empty=True)
     assert list_vectors(database)[1].keys() == {*ENGLISH}
@@ -155,7 +155,7 @@ async def test_a_setting_leads_back_to_the_space_without_chinese(database):
     async with opened(database, "minilm") as recollect:
         assert recollect.parts.embedder.model == MINILM
         assert GLOSS in await recollect.ready()
-        await (await recollect.mind("ada")).remember_many([*ENGLISH, *CHINESE])
+        await (await recollect.mind("ada")).remember([*ENGLISH, *CHINESE])
         await recollect.operator.spaces.change(lambda _: None)
     model, vectors = list_vectors(database)
     assert (model, len(vectors)) == (MINILM, 4)

@@ -15,7 +15,7 @@ from recollect.errors import NotFoundError, SetupError
 from recollect.jobs.worker import RetryPolicy, build_app
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import MemoryProgress, NewMemory
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.memories.spaces import ensure_space
 from recollect.wiring import connected, prepare
@@ -37,8 +37,8 @@ async def test_every_width_is_stored_and_searched(recollect, owner, dimensions, 
     await changed.operator.spaces.change(lambda _: None)
     mind = await changed.mind("wide")
     vectors = np.random.default_rng(1).standard_normal((30, dimensions))
-    await mind.remember_many([NewMemory(f"m{n}", embedding=row.tolist()) for n, row in enumerate(vectors)])
-    hit = (await mind.recall("", limit=1, options=RecallOptions(embedding=vectors[17].tolist()))).hits[0]
+    await mind.remember([NewMemory(f"m{n}", embedding=row.tolist()) for n, row in enumerate(vectors)])
+    hit = (await mind.recall(Cue(embedding=vectors[17].tolist(), limit=1))).hits[0]
     assert hit.memory.content == "m17"
     row = owner.execute("select storage, id from embedding_spaces where state = 'active'").fetchone()
     assert row[0] == storage
@@ -59,14 +59,14 @@ async def test_a_number_that_two_models_share_is_refused(recollect, addresses, o
 async def test_a_model_is_replaced_while_serving(recollect, owner):
     minds = [await recollect.mind(f"agent-{number}", tenant=f"tenant-{number % 3}") for number in range(5)]
     for mind in minds:
-        await mind.remember_many([NewMemory(f"note {number} of {mind.access.scope.agent}") for number in range(40)])
+        await mind.remember([NewMemory(f"note {number} of {mind.access.scope.agent}") for number in range(40)])
     changed = await with_model(recollect, FakeEmbedder(256))
     seen: list[int] = []
     written: list[str] = []
 
     async def keep_writing():
         for number in range(60):
-            receipt = await minds[number % 5].remember(f"while changing {number}")
+            [receipt] = await minds[number % 5].remember(f"while changing {number}")
             written.append(str(receipt.id))
             assert (await minds[number % 5].recall("note")).hits
             await asyncio.sleep(0)
@@ -88,7 +88,7 @@ async def test_a_model_is_replaced_while_serving(recollect, owner):
 async def test_writes_of_the_old_model_wait_for_the_new_one(recollect, owner):
     changed = await with_model(recollect, FakeEmbedder(256))
     space, _ = await changed.operator.spaces.change(lambda _: None)
-    receipt = await (await recollect.mind("old")).remember("written by a process that still has the old model")
+    [receipt] = await (await recollect.mind("old")).remember("written by a process that still has the old model")
     assert receipt.progress is MemoryProgress.STORED
     await changed.work(until_empty=True)
     assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone() == (1,)
@@ -102,7 +102,7 @@ async def test_a_retired_space_can_be_dropped_and_an_active_one_can_not(recollec
     await changed.operator.spaces.drop(SPACE)
     assert owner.execute(f"select to_regclass('{VECTORS}')").fetchone() == (None,)
     mind = await changed.mind("ada")
-    receipt = await mind.remember("still works")
+    [receipt] = await mind.remember("still works")
     await mind.forget([receipt.id])
     assert owner.execute(f"select count(*) from vectors_{space.id}").fetchone() == (0,)
 
@@ -117,7 +117,7 @@ async def test_spaces_are_listed_without_the_owner_who_alone_changes_them(recoll
 async def test_without_a_space_everything_but_vectors_works(cluster, addresses):
     async with connected(Settings(embedder="none"), addresses, None) as recollect:
         mind = await recollect.mind("ada")
-        receipt = await mind.remember("green apples")
+        [receipt] = await mind.remember("green apples")
         assert receipt.progress is MemoryProgress.STORED
         assert (await mind.recall("apples")).hits[0].memory.content == "green apples"
 
@@ -141,8 +141,8 @@ async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(recolle
         return await embed(self, texts)
 
     monkeypatch.setattr(FakeEmbedder, "embed", picky)
-    await mind.remember_many([NewMemory(f"fine {number}") for number in range(30)] + [NewMemory(refuse)], bulk=True)
-    await mind.remember_many([NewMemory("later")], bulk=True)
+    await mind.load([NewMemory(f"fine {number}") for number in range(30)] + [NewMemory(refuse)])
+    await mind.load([NewMemory("later")])
     await recollect.work(until_empty=True)
     waiting = owner.execute("select content from pending_embeddings join memories using (scope_id, id)").fetchall()
     assert waiting == [(refuse,)]
@@ -163,7 +163,7 @@ async def test_what_was_remembered_before_there_was_a_model_gets_its_vectors(clu
         async with connected(Settings(embedder="none"), addresses, None) as recollect:
             for tenant in ("one", "two"):
                 mind = await recollect.mind("ada", tenant=tenant)
-                await mind.remember_many([NewMemory(f"note {number}") for number in range(30)])
+                await mind.remember([NewMemory(f"note {number}") for number in range(30)])
         embedder = FakeEmbedder()
         await prepare(addresses, embedder)
         async with connected(Settings(embedder="fake"), addresses, embedder) as recollect:

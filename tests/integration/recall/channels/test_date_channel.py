@@ -16,7 +16,7 @@ from recollect.core.recall.cues import parse_cue
 from recollect.models.conversations import NewMessage
 from recollect.models.filters import Filter
 from recollect.models.memories import Kind, NewMemory, Role, Triple
-from recollect.models.recall import Cue, Period, QueryAnalysis, RecallOptions
+from recollect.models.recall import Cue, Period, QueryAnalysis
 from recollect.store.database.filter import bind
 from recollect.store.service.scopes import locate
 from recollect.verbs.recall.channels import PlannedCue, ask_channels
@@ -39,7 +39,7 @@ async def propose(mind, periods, limit=10, **more):
 
 
 async def store(mind, *memories):
-    return [receipt.id for receipt in await mind.remember_many(list(memories))]
+    return [receipt.id for receipt in await mind.remember(list(memories))]
 
 
 def at(moment, **more):
@@ -93,7 +93,7 @@ async def test_what_is_nearest_to_the_end_fills_the_limit(mind):
 async def test_a_cue_without_a_time_is_skipped(mind):
     await store(mind, at(NOW))
     found = await propose(mind, on("may I come in?"))
-    assert ([*found.candidates], found.method) == ([], "skipped: the query names no time")
+    assert ([*found.candidates], found.method) == ([], "skipped: the cue names no time")
 
 
 async def test_kinds_trust_and_times_bound_what_is_proposed(mind):
@@ -130,9 +130,7 @@ async def test_of_a_long_period_what_shares_words_with_the_cue_comes_first(mind)
     days = [at(NOW - number * DAY) for number in range(1, 20)]
     told = NewMemory("Anna bought a red bicycle", occurred_at=NOW - 15 * DAY)
     *_, bicycle = await store(mind, *days, told)
-    answer = await mind.recall(
-        "the bicycle, last 30 days", limit=3, options=RecallOptions(channels=("date",), now=NOW, record_access=False)
-    )
+    answer = await mind.recall(Cue("the bicycle, last 30 days", channels=("date",), limit=3, now=NOW, touch=False))
     assert answer.hits[0].memory.id == bicycle
 
 
@@ -151,7 +149,7 @@ async def test_open_ends_are_no_trouble_for_the_database(mind):
 
 @pytest.mark.parametrize("text", ["on 5 May 2020", "between March and June 2020", "in 2020 and on 3 May 2021"])
 async def test_only_the_period_is_read_of_a_large_scope(mind, addresses, owner, text):
-    await mind.remember_many([at(NOW - number * DAY) for number in range(5_000)], bulk=True)
+    await mind.load([at(NOW - number * DAY) for number in range(5_000)])
     owner.execute("analyze memories")
     place = await locate(mind.access.parts.database, mind.access.scope)
     periods = on(text)
@@ -173,9 +171,9 @@ async def test_a_recall_finds_what_happened_on_the_day_that_its_cue_names(mind):
     [stored, _] = await store(
         mind, at(datetime(2026, 1, 19, 17, tzinfo=UTC)), at(datetime(2026, 1, 21, 17, tzinfo=UTC))
     )
-    cue = Cue("1月20日我们做了什么？", timezone="Asia/Shanghai", channels=("date",), now=NOW)
-    answer = await mind.recall(**cue.arguments)
+    cue = Cue("1月20日我们做了什么？", zone="Asia/Shanghai", channels=("date",), now=NOW)
+    answer = await mind.recall(cue)
     assert [hit.memory.id for hit in answer.hits] == [stored]
     assert [period.phrase for period in answer.facets.periods] == ["1月20日"]
-    given = await mind.recall(**replace(cue, since=NOW - 11 * DAY, until=NOW - 9 * DAY).arguments)
+    given = await mind.recall(replace(cue, since=NOW - 11 * DAY, until=NOW - 9 * DAY))
     assert [hit.memory.id for hit in given.hits] != [stored] and len(given.hits) == 1

@@ -10,7 +10,7 @@ import pytest
 from recollect.mind.conversations import Conversation
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 
 CUE = "Which allergy does Li have?"
 FACT = "Li has an allergy to peanuts."
@@ -32,12 +32,12 @@ async def said(mind):
 
 
 async def learn(mind, *evidence, kind=Kind.FACT, content=FACT):
-    [receipt] = await mind.remember_many([NewMemory(content, kind, evidence=evidence, embedding=LIKE)])
+    [receipt] = await mind.remember([NewMemory(content, kind, evidence=evidence, embedding=LIKE)])
     return receipt.id
 
 
 async def find(mind, **given):
-    answer = await mind.recall(**Cue(CUE, embedding=LIKE, record_access=False, **given).arguments)
+    answer = await mind.recall(Cue(CUE, embedding=LIKE, touch=False, **given))
     return {hit.memory.content: hit for hit in answer.hits}
 
 
@@ -110,7 +110,7 @@ async def test_what_everything_was_learned_from_gains_little(mind, said):
 
 async def test_a_kept_recall_explains_what_it_found_through_evidence_and_is_replayed_the_same(mind, said):
     await learn(mind, said)
-    answer = await mind.recall(CUE, options=RecallOptions(embedding=LIKE, save=True, record_access=False))
+    answer = await mind.recall(Cue(CUE, embedding=LIKE, keep=True, touch=False))
     explained = await mind.recalls.explain(answer.recall_id)
     assert explained.same
     assert said not in {each.id for some in explained.proposals.values() for each in some}

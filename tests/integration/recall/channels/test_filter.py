@@ -137,7 +137,7 @@ async def world(mind, owner):
                 )
                 for number in range(12)
             ]
-            await who.remember_many(new, bulk=not writer)
+            await (who.remember if writer else who.load)(new)
             stated = [
                 NewFact(
                     "Ann",
@@ -162,7 +162,7 @@ async def propose(mind, channel, only, limit, **more):
     filtered = {name: getattr(only, name) for name in only.named}
     cue = Cue("river visits of Ann", topics=("travel",), since=NOW - 90 * DAY, until=NOW + DAY, **filtered, **more)
     parts = mind.access.parts
-    [vector] = await parts.embedder.embed([cue.query])
+    [vector] = await parts.embedder.embed([cue.text])
     asked = PlannedCue(cue, parse_cue(cue, vector, now=NOW), [channel], limit)
     [found] = await ask_channels(parts, await locate(parts.database, mind.access.scope), [asked])
     return found[channel.name]
@@ -186,7 +186,7 @@ async def test_a_channel_filters_before_it_limits(world, kind):
 async def test_the_stream_filters_in_every_mode(world, mode):
     async def ask(only, limit):
         asked = replace(only, kinds=only.kinds or tuple(Kind))
-        found = await propose(world.mind, StreamChannel(), asked, limit, stream_weights=StreamWeights(mode))
+        found = await propose(world.mind, StreamChannel(), asked, limit, weighing=StreamWeights(mode))
         return [each.id for each in found.candidates]
 
     await world.check(ask)
@@ -269,9 +269,9 @@ async def test_a_walk_follows_only_what_a_filter_allows(world, owner):
 
 
 async def test_a_recall_obeys_the_filter_and_says_what_nothing_was_found_by(world):
-    found = await world.mind.recall("river", limit=50, filter=Filter(pinned=True))
+    found = await world.mind.recall(Cue("river", pinned=True, limit=50))
     assert found.hits and all(hit.memory.pinned for hit in found.hits)
-    others = await world.mind.recall("river", limit=50, filter=Filter(pinned=False, kinds=(Kind.CHAT,)))
+    others = await world.mind.recall(Cue("river", pinned=False, kinds=(Kind.CHAT,), limit=50))
     assert others.hits and not any(hit.memory.pinned or hit.memory.kind is not Kind.CHAT for hit in others.hits)
 
 

@@ -87,12 +87,12 @@ async def test_a_cue_without_text_lists_all_that_its_filter_admits_the_newest_fi
         # What takes part in recall, unless another state is named.
         only = case.whole if case.whole.state else replace(case.whole, state=RecallState.CURRENT)
         named = {name: getattr(case.whole, name) for name in (*case.whole.named, "below", "topics_only")}
-        found = await mind.recall(**Cue(" ", limit=MANY, record_access=False, **named).arguments)
+        found = await mind.recall(Cue(" ", limit=MANY, touch=False, **named))
         expected = sorted(admit(owner, only), key=lambda each: (moments[each], each), reverse=True)
         assert [hit.memory.id for hit in found.hits] == expected, case
         listed += len(expected)
     assert listed > MANY
-    everything = await mind.recall("", limit=MANY)
+    everything = await mind.recall(Cue("", limit=MANY))
     assert {hit.memory.id for hit in everything.hits} == admit(owner, Filter(state=RecallState.CURRENT))
 
 
@@ -101,9 +101,7 @@ async def test_no_recall_leaves_its_filter(mind, owner):
     found = Counter()
     for case in draw_cases(random.Random(20), FILTERS.now, as_of):
         named = {name: getattr(case.whole, name) for name in (*case.whole.named, "below", "topics_only")}
-        made = await mind.recall(
-            **Cue("river visits of Ann", limit=MANY, record_access=False, channels=EVERY, **named).arguments
-        )
+        made = await mind.recall(Cue("river visits of Ann", limit=MANY, touch=False, channels=EVERY, **named))
         hits = {hit.memory.id for hit in made.hits}
         assert hits <= admit(owner, case.whole), case
         found[case.base.state] += len(hits)

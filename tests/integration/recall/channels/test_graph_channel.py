@@ -8,7 +8,7 @@ import pytest
 
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, Role
-from recollect.models.recall import Cue, RecallOptions, Status
+from recollect.models.recall import Cue, Status
 from support.memories.fact_rows import NOW, open_facts
 
 MAY = datetime(2025, 5, 1, tzinfo=UTC)
@@ -25,7 +25,7 @@ async def rows(mind, owner):
 
 
 async def recall(mind, text, **more):
-    return await mind.recall(**Cue(text, channels=("graph",), **more).arguments)
+    return await mind.recall(Cue(text, channels=("graph",), **more))
 
 
 def texts(recollection):
@@ -53,7 +53,7 @@ async def test_a_fact_between_two_that_are_named_comes_first(mind, rows):
 async def test_a_cue_that_names_nothing_is_said_to(mind, rows):
     found = await recall(mind, "What happened yesterday?")
     assert (found.status, found.methods) == (Status.ERROR, {"graph": "skipped: no entity in the query"})
-    beside = await mind.recall("What happened yesterday?", options=RecallOptions(channels=("graph", "text")))
+    beside = await mind.recall(Cue("What happened yesterday?", channels=("graph", "text")))
     assert beside.status is Status.NO_CANDIDATES
     assert (await recall(mind, "Ada", kinds=(Kind.EVENT,))).methods == {"graph": "skipped: it finds facts only"}
 
@@ -129,6 +129,6 @@ async def test_another_scope_is_never_reached(recollect, mind, rows, owner):
 
 async def test_facts_join_the_other_channels(mind, rows):
     await mind.remember("Bob cooks in the evening")
-    found = await mind.recall("Bob", options=RecallOptions(channels=("text", "graph")))
+    found = await mind.recall(Cue("Bob", channels=("text", "graph")))
     assert {"Bob cooks in the evening", "Bob lives in Berlin"} <= set(texts(found))
     assert set(found.methods) == {"text", "graph"}

@@ -38,7 +38,7 @@ def filed(content, *keywords, **more):
 
 
 async def store(mind, *memories):
-    return [receipt.id for receipt in await mind.remember_many(list(memories))]
+    return [receipt.id for receipt in await mind.remember(list(memories))]
 
 
 def ids(proposal):
@@ -72,8 +72,8 @@ async def test_names_are_keywords_too_and_triples_file_by_themselves(mind):
 
 async def test_a_cue_without_keywords_is_said_to(mind):
     await store(mind, filed("a", "tea"))
-    assert (await propose(mind)).method == "skipped: the query has no keywords"
-    assert (await propose(mind, "", "  ")).method == "skipped: the query has no keywords"
+    assert (await propose(mind)).method == "skipped: the cue has no keywords"
+    assert (await propose(mind, "", "  ")).method == "skipped: the cue has no keywords"
     assert (await propose(mind, "coffee")).method == "exact"
 
 
@@ -167,7 +167,7 @@ async def test_it_equals_its_pure_twin(mind):
 
 
 async def test_only_the_newest_are_read_of_a_long_list(mind, addresses, owner):
-    await mind.remember_many([filed(f"{number}", "tea") for number in range(5_000)], bulk=True)
+    await mind.load([filed(f"{number}", "tea") for number in range(5_000)])
     await store(mind, filed("both", "tea", "umbrella"))
     assert len(ids(await propose(mind, "tea", "umbrella", limit=100))) == 100
     owner.execute("analyze memory_keywords")

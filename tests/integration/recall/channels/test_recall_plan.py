@@ -29,7 +29,7 @@ async def scope(recollect, mind, owner):
     """A scope that has been recalled from, among others of which the statistics know."""
     other = await recollect.mind("ada", "other")
     for each, size in ((mind, SIZE), (other, 500)):
-        await each.remember_many([NewMemory(f"apple number {number}") for number in range(size)], bulk=True)
+        await each.load([NewMemory(f"apple number {number}") for number in range(size)])
     place = await locate(recollect.parts.database, mind.access.scope)
     owner.execute(
         "insert into accesses (scope_id, id, kind, last_accessed_at, access_count) "
@@ -156,8 +156,8 @@ async def test_nothing_is_asked_of_a_scope_that_holds_nothing_of_the_kind(mind, 
     await mind.remember("Ada eats apples")
     place = await locate(recollect.parts.database, mind.access.scope)
     assert (place.has_keywords, place.has_names, place.has_topics, place.has_evidence) == (False,) * 4
-    receipt = await mind.remember("Ada eats pears", keywords=("pear",), topic="food")
+    [receipt] = await mind.remember(NewMemory("Ada eats pears", keywords=("pear",), topic="food"))
     place = await locate(recollect.parts.database, mind.access.scope)
     assert (place.has_keywords, place.has_names, place.has_topics, place.has_evidence) == (True, False, True, False)
-    await mind.remember_many([NewMemory("Ada likes fruit", Kind.THOUGHT, evidence=(receipt.id,))])
+    await mind.remember(NewMemory("Ada likes fruit", Kind.THOUGHT, evidence=(receipt.id,)))
     assert (await locate(recollect.parts.database, mind.access.scope)).has_evidence

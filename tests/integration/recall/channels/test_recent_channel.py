@@ -32,7 +32,7 @@ async def propose(mind, limit=10, **more):
 
 
 async def store(mind, *memories):
-    return [receipt.id for receipt in await mind.remember_many(list(memories))]
+    return [receipt.id for receipt in await mind.remember(list(memories))]
 
 
 def ids(proposal):
@@ -92,7 +92,7 @@ async def test_an_empty_scope_gives_nothing(mind, recollect):
 
 async def test_only_the_newest_are_read_of_a_large_scope(mind, addresses, owner):
     memories = [NewMemory(f"{number}", occurred_at=NOW - number * DAY) for number in range(5_000)]
-    stored = [each.id for each in await mind.remember_many(memories, bulk=True)]
+    stored = await mind.load(memories)
     assert ids(await propose(mind, limit=3)) == stored[:3]
     owner.execute("analyze memories")
     place = await locate(mind.access.parts.database, mind.access.scope)

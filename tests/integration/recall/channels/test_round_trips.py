@@ -56,7 +56,7 @@ def body(count, evidence=(), first=0):
 
 async def ask(http, name, count=1, key="", evidence=(), first=0):
     if name == "recall":
-        return await http.post("/v1/recall", json={"agent": "ada", "user": "li", "query": "green apples"})
+        return await http.post("/v1/recall", json={"agent": "ada", "user": "li", "text": "green apples"})
     return await http.post("/v1/memories", json=body(count, evidence, first), headers={"Idempotency-Key": key})
 
 
@@ -143,10 +143,10 @@ async def test_associating_and_marking_take_three_whatever_is_asked_and_the_rest
 @pytest.mark.parametrize("key", ["", "k-1"])
 async def test_an_append_takes_three_round_trips_and_a_history_two(http, trace, count, key):
     turn = [{"role": "user", "content": "And then?"}, {"role": "assistant", "content": "Nothing."}]
-    scope, talk = {"agent": "ada", "user": "li"}, "/v1/conversations/c"
+    conversation = {"agent": "ada", "user": "li", "conversation": "c"}
 
     def append(messages, key=""):
-        return http.post(f"{talk}/messages", json=scope | {"messages": messages}, headers={"Idempotency-Key": key})
+        return http.post("/v1/messages", json=conversation | {"messages": messages}, headers={"Idempotency-Key": key})
 
     assert await count_round_trips(trace, append(turn * count, key)) <= MOST
     if key:
@@ -156,7 +156,7 @@ async def test_an_append_takes_three_round_trips_and_a_history_two(http, trace, 
         [first, *_] = (await append(turn)).json()["messages"]
         named = [{"role": "user", "content": "Or this?", "parent": first["id"]}] * count
         assert await count_round_trips(trace, append(named)) <= MOST
-    assert await count_round_trips(trace, http.post(f"{talk}/history", json=scope | {"max_tokens": 4_000})) == 2
+    assert await count_round_trips(trace, http.post("/v1/history", json=conversation | {"max_tokens": 4_000})) == 2
 
 
 async def test_the_count_is_what_passes_between_driver_and_server(proxy, http, trace):

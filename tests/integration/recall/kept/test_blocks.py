@@ -15,7 +15,7 @@ from recollect.loading import local_timezone
 from recollect.models.blocks import DetailLevel
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import Right
 from recollect.store.service import maintenance
 from support.service.accesses import with_access
@@ -45,14 +45,16 @@ def shown(block):
 
 async def remember_trains(mind, count=8):
     new = [NewMemory(f"Train {number} to Ghent is late.", occurred_at=NOW) for number in range(count)]
-    return [receipt.id for receipt in await mind.remember_many(new)]
+    return [receipt.id for receipt in await mind.remember(new)]
 
 
 async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
-    said = (await mind.remember("They spoke of the Ghent train for an hour.", kind=Kind.CHAT, occurred_at=NOW)).id
-    await mind.remember_many([NewMemory("Trains to Ghent are late.", Kind.THOUGHT, evidence=(said,), occurred_at=NOW)])
-    await mind.remember("Ghent train 12 is late.", kind=Kind.EVENT, speaker="Ada", occurred_at=NOW)
-    block = await mind.context(CUE, options=RecallOptions(timezone="Asia/Shanghai"))
+    said = (await mind.remember(NewMemory("They spoke of the Ghent train for an hour.", Kind.CHAT, occurred_at=NOW)))[
+        0
+    ].id
+    await mind.remember(NewMemory("Trains to Ghent are late.", Kind.THOUGHT, evidence=(said,), occurred_at=NOW))
+    await mind.remember(NewMemory("Ghent train 12 is late.", Kind.EVENT, speaker="Ada", occurred_at=NOW))
+    block = await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))
     thought, event, chat = block.lines
     assert block.text == (
         f"{ENGLISH.heading}\n<memories>\nInsights:\n[{thought.short_id}] 2026-05-05: Trains to Ghent are late.\n"
@@ -66,7 +68,7 @@ async def test_a_block_groups_by_kind_and_leads_back_to_its_memories(mind):
     resolved = await mind.get(f"[{thought.short_id}]")
     assert resolved.content == "Trains to Ghent are late."
     assert resolved.evidence == (said,) == thought.evidence
-    assert (await mind.context(CUE, options=RecallOptions(timezone="Asia/Shanghai"))).text == block.text
+    assert (await mind.blocks.show(Cue(CUE, zone="Asia/Shanghai"))).text == block.text
 
 
 async def test_a_block_has_the_days_of_the_machine_where_nobody_names_a_zone(mind, http, monkeypatch):
@@ -74,8 +76,8 @@ async def test_a_block_has_the_days_of_the_machine_where_nobody_names_a_zone(min
     monkeypatch.setenv("TZ", "Asia/Shanghai")
     local_timezone.cache_clear()
     try:
-        asked = await http.post("/v1/context", json={"agent": "ada", "user": "li", "query": CUE})
-        own = await mind.context(CUE)
+        asked = await http.post("/v1/blocks", json={"agent": "ada", "user": "li", "text": CUE})
+        own = await mind.blocks.show(CUE)
     finally:
         local_timezone.cache_clear()
     assert "2026-05-05: Train 0" in own.text
@@ -93,11 +95,11 @@ async def test_no_budget_is_exceeded_and_a_smaller_one_says_less(recollect, mind
     texts = [text(chance.choice([3, 20, 150])) for _ in range(60)]
     # A text of many lines is excerpted, and may be no shorter for it.
     texts += [" ".join(text(60).split()) for _ in range(10)]
-    await mind.remember_many([NewMemory(text, chance.choice(list(Kind))) for text in texts])
+    await mind.remember([NewMemory(text, chance.choice(list(Kind))) for text in texts])
     counter = next(each for each in recollect.parts.tokenizers if each.name == tokenizer)
     seen = set()
     for budget in [1, 20, 40, 60, 100, 200, 500, 1_000, 2_000, 5_000, 200_000]:
-        block = await mind.context("train", budget, tokenizer=tokenizer)
+        block = await mind.blocks.show("train", budget, tokenizer=tokenizer)
         assert block.tokens <= budget
         assert block.tokens == (counter.frame + counter.count(block.text) if block.text else 0)
         assert "".join(line.text for line in block.lines) in "".join(
@@ -111,35 +113,35 @@ async def test_no_budget_is_exceeded_and_a_smaller_one_says_less(recollect, mind
 
 async def test_what_a_conversation_was_shown_is_not_repeated_until_it_has_faded(mind):
     ids = await remember_trains(mind)
-    first = await mind.context(CUE, 120, conversation="talk", options=RecallOptions(now=NOW))
+    first = await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="talk")
     assert 0 < len(first.lines) < len(ids)
-    second = await mind.context(CUE, 120, conversation="talk", options=RecallOptions(now=NOW))
+    second = await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="talk")
     assert shown(second)
     assert not shown(first) & shown(second)
     assert second.not_repeated == len(first.lines)
     everything = [first, second]
-    while (last := await mind.context(CUE, 120, conversation="talk", options=RecallOptions(now=NOW))).lines:
+    while (last := await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="talk")).lines:
         assert not shown(last) & {each for block in everything for each in shown(block)}
         everything.append(last)
     assert {each for block in everything for each in shown(block)} == set(ids)
     assert last.text == ""
     assert last.messages == ()
     # Another conversation, or none, knows nothing of it; and after 12.5 minutes all is gone.
-    assert shown(await mind.context(CUE, 120, conversation="other", options=RecallOptions(now=NOW))) == shown(first)
-    assert shown(await mind.context(CUE, 120, options=RecallOptions(now=NOW))) == shown(first)
+    assert shown(await mind.blocks.show(Cue(CUE, now=NOW), 120, conversation="other")) == shown(first)
+    assert shown(await mind.blocks.show(Cue(CUE, now=NOW), 120)) == shown(first)
     late = NOW + timedelta(minutes=13)
-    assert shown(await mind.context(CUE, 120, conversation="talk", options=RecallOptions(now=late))) == shown(first)
+    assert shown(await mind.blocks.show(Cue(CUE, now=late), 120, conversation="talk")) == shown(first)
 
 
 async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone(mind):
     long = NewMemory("Train 7 to Ghent is late. " * 20, occurred_at=NOW)
-    [receipt] = await mind.remember_many([long])
+    [receipt] = await mind.remember(long)
     cue = Cue(CUE, now=NOW)
-    levels = [(await mind.context(conversation="talk", repeat=True, **cue.arguments)).lines[0].level]
+    levels = [(await mind.blocks.show(cue, conversation="talk", repeat=True)).lines[0].level]
     for minute in range(1, 5):
         await mind.remember(f"A cat {minute} sleeps.")
         other = Cue("cat", channels=("text",), now=NOW + timedelta(minutes=minute))
-        block = await mind.context(conversation="talk", repeat=True, **other.arguments)
+        block = await mind.blocks.show(other, conversation="talk", repeat=True)
         line = next((line for line in block.lines if line.memory_id == receipt.id), None)
         levels.append(line and line.level)
         assert line is None or line.again
@@ -148,7 +150,7 @@ async def test_what_is_carried_on_fades_from_full_to_compact_to_abstract_to_gone
 
 async def test_a_short_id_keeps_its_meaning_in_a_conversation(recollect, mind, owner):
     await remember_trains(mind, 3)
-    block = await mind.context(CUE, conversation="talk")
+    block = await mind.blocks.show(CUE, conversation="talk")
     for line in block.lines:
         assert (await mind.get(line.short_id, "talk")).id == line.memory_id
         with pytest.raises(NotFoundError):
@@ -173,14 +175,14 @@ async def test_shown_memories_go_with_their_memory_and_with_their_conversation(m
     ids = await remember_trains(mind, 4)
     for conversation in ("one", "two"):
         await mind.conversation(conversation).append([NewMessage(Role.USER, "Hello there")])
-        assert len((await mind.context(CUE, conversation=conversation, repeat=True)).lines) >= 4
+        assert len((await mind.blocks.show(CUE, conversation=conversation, repeat=True)).lines) >= 4
     count = "select count(*) from shown_memories where conversation_id = %s"
     before = owner.execute(count, ("two",)).fetchone()[0]
     await mind.forget(ids[:1])
     assert owner.execute(count, ("two",)).fetchone()[0] == before - 1
     await mind.conversation("two").delete()
     with pytest.raises((ConflictError, NotFoundError)):
-        await mind.context(CUE, conversation="two")
+        await mind.blocks.show(CUE, conversation="two")
     await mind.conversation("two").purge()
     assert owner.execute(count, ("two",)).fetchone()[0] == 0
     assert owner.execute(count, ("one",)).fetchone()[0] > 0
@@ -189,53 +191,51 @@ async def test_shown_memories_go_with_their_memory_and_with_their_conversation(m
 async def test_what_is_withheld_or_trusted_less_is_not_carried_on(mind):
     writer = with_access(mind, caller=replace(mind.access.caller, trust=50))
     await writer.conversation("old").append([NewMessage(Role.USER, "The train to Ghent is late.")])
-    first = await mind.context(CUE, conversation="talk", repeat=True, options=RecallOptions(now=NOW))
+    first = await mind.blocks.show(Cue(CUE, now=NOW), conversation="talk", repeat=True)
     assert len(first.lines) == 1
     cue = Cue("nothing of the sort", channels=("text",), now=NOW)
-    assert len((await mind.context(conversation="talk", repeat=True, **cue.arguments)).lines) == 1
-    assert not (await mind.context(conversation="talk", repeat=True, **replace(cue, min_trust=100).arguments)).lines
-    assert not (
-        await mind.context(conversation="talk", repeat=True, **replace(cue, kinds=(Kind.FACT,)).arguments)
-    ).lines
+    assert len((await mind.blocks.show(cue, conversation="talk", repeat=True)).lines) == 1
+    assert not (await mind.blocks.show(replace(cue, min_trust=100), conversation="talk", repeat=True)).lines
+    assert not (await mind.blocks.show(replace(cue, kinds=(Kind.FACT,)), conversation="talk", repeat=True)).lines
     await mind.conversation("old").update(state="archived")
-    assert not (await mind.context(conversation="talk", repeat=True, **cue.arguments)).lines
+    assert not (await mind.blocks.show(cue, conversation="talk", repeat=True)).lines
 
 
 async def test_a_block_without_touch_leaves_no_trace(mind, owner):
     await remember_trains(mind, 3)
-    cue = Cue(CUE, record_access=False)
-    assert shown(await mind.context(conversation="talk", **cue.arguments))
-    assert shown(await mind.context(conversation="talk", **cue.arguments))
+    cue = Cue(CUE, touch=False)
+    assert shown(await mind.blocks.show(cue, conversation="talk"))
+    assert shown(await mind.blocks.show(cue, conversation="talk"))
     assert owner.execute("select count(*) from shown_memories").fetchone()[0] == 0
     assert owner.execute("select count(*) from access_log").fetchone()[0] == 0
-    block = await mind.context(CUE)
+    block = await mind.blocks.show(CUE)
     assert {each for (ids,) in owner.execute("select ids from access_log") for each in ids} == shown(block)
 
 
 async def test_whoever_may_only_read_notes_nothing_as_shown(recollect, mind):
     await remember_trains(mind, 3)
     reader = with_access(mind, caller=replace(mind.access.caller, rights=frozenset({Right.READ})))
-    assert shown(await reader.context(CUE, conversation="talk"))
+    assert shown(await reader.blocks.show(CUE, conversation="talk"))
     with pytest.raises(ForbiddenError):
-        await reader.context(CUE, conversation="talk", options=RecallOptions(now=NOW + timedelta(days=999)))
+        await reader.blocks.show(Cue(CUE, now=NOW + timedelta(days=999)), conversation="talk")
 
 
 async def test_nothing_remembered_is_an_empty_block(mind):
-    block = await mind.context(CUE, conversation="talk")
+    block = await mind.blocks.show(CUE, conversation="talk")
     assert (block.text, block.lines, block.messages, block.tokens) == ("", (), (), 0)
     for budget in (0, -1, 10**9):
         with pytest.raises(InvalidInputError):
-            await mind.context(CUE, budget)
+            await mind.blocks.show(CUE, budget)
 
 
 async def test_a_limit_bounds_the_lines(mind):
     await remember_trains(mind)
-    assert len((await mind.context(CUE, limit=3)).lines) == 3
+    assert len((await mind.blocks.show(Cue(CUE, limit=3))).lines) == 3
 
 
 async def test_what_was_shown_long_ago_is_not_kept(recollect, mind, owner):
     await remember_trains(mind, 3)
-    await mind.context(CUE, conversation="old", options=RecallOptions(now=datetime.now(UTC) - timedelta(days=8)))
-    await mind.context(CUE, conversation="new")
+    await mind.blocks.show(Cue(CUE, now=datetime.now(UTC) - timedelta(days=8)), conversation="old")
+    await mind.blocks.show(CUE, conversation="new")
     assert await maintenance.prune(recollect.parts.database, "shown_memories", datetime.now(UTC) - SHOWN_KEPT) == 3
     assert {name for (name,) in owner.execute("select conversation_id from shown_memories")} == {"new"}

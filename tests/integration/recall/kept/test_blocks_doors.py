@@ -23,21 +23,21 @@ CUE = "Which train to Ghent is late?"
 
 
 async def remember(mind):
-    source = await mind.remember("Train 7 to Ghent is late.")
-    await mind.remember_many([NewMemory("Trains to Ghent are late.", Kind.THOUGHT, evidence=(source.id,))])
+    [source] = await mind.remember("Train 7 to Ghent is late.")
+    await mind.remember(NewMemory("Trains to Ghent are late.", Kind.THOUGHT, evidence=(source.id,)))
     return source.id
 
 
 async def test_http_shows_resolves_and_does_not_repeat(http, mind):
     source = await remember(mind)
-    body = SCOPE | {"query": CUE, "conversation": "talk", "timezone": "Asia/Shanghai"}
-    made = (await http.post("/v1/context", json=body)).json()
+    body = SCOPE | {"text": CUE, "conversation": "talk", "zone": "Asia/Shanghai"}
+    made = (await http.post("/v1/blocks", json=body)).json()
     assert [line["kind"] for line in made["lines"]] == ["thought", "event"]
     assert made["messages"] == [{"role": "system", "content": made["text"]}]
     assert made["tokens"] <= made["budget"] == 2_000
-    again = (await http.post("/v1/context", json=body)).json()
+    again = (await http.post("/v1/blocks", json=body)).json()
     assert (again["text"], again["lines"], again["not_repeated"]) == ("", [], 2)
-    repeated = (await http.post("/v1/context", json=body | {"repeat": True})).json()
+    repeated = (await http.post("/v1/blocks", json=body | {"repeat": True})).json()
     assert [line["again"] for line in repeated["lines"]] == [True, True]
     short_id = made["lines"][0]["short_id"]
     found = (await http.get(f"/v1/memories/{short_id}", params=SCOPE | {"conversation": "talk"})).json()
@@ -50,14 +50,14 @@ async def test_http_shows_resolves_and_does_not_repeat(http, mind):
 async def test_http_keeps_tenants_and_bounds(recollect, http, mind):
     await remember(mind)
     for wrong in ({"budget": 0}, {"budget": "9"}, {"repeat": 1}, {"conversation": "no such name"}, {"x": 1}):
-        answer = await http.post("/v1/context", json=SCOPE | {"query": CUE} | wrong)
+        answer = await http.post("/v1/blocks", json=SCOPE | {"text": CUE} | wrong)
         assert answer.status_code == 422, wrong
     for wrong in ("m12", "1a2", "mxyzz", "m" + "a" * 33):
         assert (await http.get(f"/v1/memories/{wrong}", params=SCOPE)).status_code == 422
-    made = (await http.post("/v1/context", json=SCOPE | {"query": CUE, "conversation": "talk"})).json()
+    made = (await http.post("/v1/blocks", json=SCOPE | {"text": CUE, "conversation": "talk"})).json()
     _, stranger = await new_key(recollect, "another")
     async with http_client(recollect, stranger) as other:
-        assert (await other.post("/v1/context", json=SCOPE | {"query": CUE})).json()["lines"] == []
+        assert (await other.post("/v1/blocks", json=SCOPE | {"text": CUE})).json()["lines"] == []
         for more in ({}, {"conversation": "talk"}):
             path = f"/v1/memories/{made['lines'][0]['short_id']}"
             assert (await other.get(path, params=SCOPE | more)).status_code == 404
@@ -65,22 +65,22 @@ async def test_http_keeps_tenants_and_bounds(recollect, http, mind):
 
 async def test_the_sdk_and_blocking_code_say_the_same(recollect, mind):
     await remember(mind)
-    cue = Cue(CUE, record_access=False)
+    cue = Cue(CUE, touch=False)
 
     def block(url, secret):
         with sync.using(Client(url, secret)) as client:
             view = client.mind("ada", "li")
-            made = view.context(budget=500, **cue.arguments)
+            made = view.blocks.show(cue, 500)
             return made, view.get(f"[{made.lines[0].short_id}]")
 
     async with serving(create_app(recollect=recollect)) as url:
         _, secret = await new_key(recollect)
         async with Client(url, secret) as client:
             there = await client.mind("ada", "li")
-            made = await there.context(budget=500, **cue.arguments)
-            assert made == await mind.context(budget=500, **cue.arguments)
+            made = await there.blocks.show(cue, 500)
+            assert made == await mind.blocks.show(cue, 500)
             assert await there.get(made.lines[0].short_id) == await mind.get(made.lines[0].short_id)
-            assert (await there.context(CUE, conversation="talk", repeat=True)).lines[0].again is False
+            assert (await there.blocks.show(CUE, conversation="talk", repeat=True)).lines[0].again is False
             assert (await there.get(made.lines[0].short_id, "talk")).id == made.lines[0].memory_id
             with pytest.raises(NotFoundError):
                 await there.get("m0000", "talk")

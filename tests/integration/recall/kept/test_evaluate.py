@@ -13,7 +13,7 @@ from recollect.client import Client
 from recollect.doors.http.app import create_app
 from recollect.errors import InvalidInputError
 from recollect.mind.recall import compare_evaluations, evaluate, fit_relevance
-from recollect.models import EvaluationQuestion, RecallOptions
+from recollect.models import Cue, EvaluationQuestion
 from support.programs import command_line
 from support.programs.command_line import settings_of
 from support.service.serving import serving
@@ -28,7 +28,7 @@ def ask(cue, *expected, category=""):
 
 
 async def fill(mind):
-    return [receipt.id for receipt in await mind.remember_many([*FRUIT, *FILLER])]
+    return [receipt.id for receipt in await mind.remember([*FRUIT, *FILLER])]
 
 
 async def test_ids_and_contents_are_found_and_what_is_not_there_is_named(mind):
@@ -41,8 +41,8 @@ async def test_ids_and_contents_are_found_and_what_is_not_there_is_named(mind):
     ]
     found = await evaluate(mind, questions)
     assert (found.overall.questions, found.categories["fruit"].quality.recall_5) == (4, 1.0)
-    by_cue = {each.question.query: each for each in found.results}
-    assert found.results[0].question.query == "weather station"
+    by_cue = {each.question.cue: each for each in found.results}
+    assert found.results[0].question.cue == "weather station"
     assert by_cue["weather station"].unknown == ()
     assert "weather station" in by_cue["weather station"].above[0].content
     assert len(by_cue["green apples"].unknown) == 2
@@ -63,7 +63,7 @@ async def test_nothing_is_stored_and_no_hit_counts_as_accessed(mind, owner):
         return owner.execute(sums).fetchone()
 
     before = count()
-    await evaluate(mind, [ask("green apples", FRUIT[0])], options=RecallOptions(save=True))
+    await evaluate(mind, [ask("green apples", FRUIT[0])], like=Cue(keep=True))
     assert count() == before
 
 
@@ -72,7 +72,7 @@ async def test_weights_change_the_answer_and_the_difference_is_paired(mind):
     questions = [ask("green apples", FRUIT[0]), ask("pear trees", FRUIT[1])]
     usual = await evaluate(mind, questions)
     assert usual == await evaluate(mind, questions)
-    other = await evaluate(mind, questions, options=RecallOptions(channels=("recent",)))
+    other = await evaluate(mind, questions, like=Cue(channels=("recent",)))
     difference = compare_evaluations(other, usual)
     assert (difference.questions, difference.ndcg_10.mean < 0) == (2, True)
 
@@ -101,7 +101,7 @@ THINGS = ("apples", "pears", "plums", "lemons", "figs")
 
 async def fill_talk(mind):
     said = [f"{name} bought {thing} on market day" for name in NAMES for thing in THINGS]
-    await mind.remember_many(said)
+    await mind.remember(said)
     asked = [
         ask(f"What did {name} do with {thing}?", f"{name} bought {thing} on market day")
         for name in NAMES[:4]
@@ -143,8 +143,8 @@ async def test_the_command_prints_a_table_of_80_columns_and_writes_reports(mind,
     apples, *_ = await fill(mind)
     questions = write(
         tmp_path / "questions.jsonl",
-        {"query": "green apples", "expected": [str(apples)], "category": "a category with a long name"},
-        {"query": "weather station", "expected": FRUIT[1], "now": "2026-05-04T12:00:00Z"},
+        {"cue": "green apples", "expected": [str(apples)], "category": "a category with a long name"},
+        {"cue": "weather station", "expected": FRUIT[1], "now": "2026-05-04T12:00:00Z"},
     )
     settings = settings_of(addresses) | {"COLUMNS": "80"}
     words = ("mind", "evaluate", questions, "--agent", "ada", "--user", "li")
@@ -171,8 +171,8 @@ async def test_the_command_prints_a_table_of_80_columns_and_writes_reports(mind,
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ({"query": "x"}, "line 1: expected Field required"),
-        ({"query": "x", "expected": "y", "sort": "z"}, "line 1: sort Extra inputs are not permitted"),
+        ({"cue": "x"}, "line 1: expected Field required"),
+        ({"cue": "x", "expected": "y", "sort": "z"}, "line 1: sort Extra inputs are not permitted"),
     ],
 )
 async def test_a_line_that_is_wrong_is_named(addresses, tmp_path, line, told):
@@ -183,7 +183,7 @@ async def test_a_line_that_is_wrong_is_named(addresses, tmp_path, line, told):
 
 
 async def test_a_file_that_is_no_evaluation_is_refused(addresses, tmp_path):
-    path = write(tmp_path / "questions.jsonl", {"query": "x", "expected": "y"})
+    path = write(tmp_path / "questions.jsonl", {"cue": "x", "expected": "y"})
     words = ("mind", "evaluate", path, "--agent", "ada", "--compare", path)
     said = await asyncio.to_thread(command_line.run, *words, settings=settings_of(addresses), fails=True)
     assert "is not a file written by --json" in said

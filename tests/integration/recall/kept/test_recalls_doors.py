@@ -15,7 +15,7 @@ from integration.recall.kept.test_recalls_kept import APPLES, KEPT, hits_of, of
 from recollect import sync
 from recollect.client import Client
 from recollect.doors.http.app import create_app
-from recollect.models.recall import RecallOptions
+from recollect.models import Cue
 from recollect.models.service import Right
 from support.programs import command_line
 from support.programs.command_line import settings_of
@@ -25,15 +25,15 @@ SCOPE = {"agent": "ada", "user": "li"}
 
 
 async def ask(http, **more):
-    found = await http.post("/v1/recall", json=SCOPE | {"query": KEPT.query, "save": True} | more)
+    found = await http.post("/v1/recall", json=SCOPE | {"text": KEPT.text, "keep": True} | more)
     return found.json()
 
 
 async def test_http_lists_explains_and_replays(http, mind):
-    await mind.remember_many(APPLES)
+    await mind.remember(APPLES)
     found = await ask(http, limit=2)
     [listed] = (await http.get("/v1/recalls", params=SCOPE)).json()["recalls"]
-    assert (listed["recall_id"], listed["query"], listed["hits"]) == (found["recall_id"], KEPT.query, 2)
+    assert (listed["recall_id"], listed["text"], listed["hits"]) == (found["recall_id"], KEPT.text, 2)
     told = (await http.get(f"/v1/recalls/{found['recall_id']}", params=SCOPE)).json()
     assert told["same"] is True
     assert [each["rank"] for each in told["placings"]] == [1, 2, 0, 0]
@@ -52,7 +52,7 @@ async def test_http_lists_explains_and_replays(http, mind):
 
 
 async def test_http_keeps_rights_and_bounds(recollect, http, mind):
-    await mind.remember_many(APPLES)
+    await mind.remember(APPLES)
     found = await ask(http)
     path = f"/v1/recalls/{found['recall_id']}"
     _, secret = await new_key(recollect, rights=(Right.READ,))
@@ -60,8 +60,8 @@ async def test_http_keeps_rights_and_bounds(recollect, http, mind):
         assert (await reader.get(path, params=SCOPE)).status_code == 200
         assert (await reader.post(f"{path}/replay", json=SCOPE)).status_code == 200
         # To have a recall kept is to have something written.
-        assert (await reader.post("/v1/recall", json=SCOPE | {"query": "x", "save": True})).status_code == 403
-        assert (await reader.post("/v1/recall", json=SCOPE | {"query": "x", "save": False})).status_code == 200
+        assert (await reader.post("/v1/recall", json=SCOPE | {"text": "x", "keep": True})).status_code == 403
+        assert (await reader.post("/v1/recall", json=SCOPE | {"text": "x", "keep": False})).status_code == 200
         for wrong in ({"weights": {"text": -1}}, {"weights": {"text": "1"}}, {"as_of": "soon"}, {"x": 1}):
             assert (await reader.post(f"{path}/replay", json=SCOPE | wrong)).status_code == 422, wrong
         assert (await reader.get("/v1/recalls", params=SCOPE | {"limit": 0})).status_code == 422
@@ -74,8 +74,8 @@ async def test_http_keeps_rights_and_bounds(recollect, http, mind):
 
 
 async def test_the_sdk_and_blocking_code_say_the_same_as_the_mind(recollect, mind):
-    await mind.remember_many(APPLES)
-    found = await mind.recall(**KEPT.arguments)
+    await mind.remember(APPLES)
+    found = await mind.recall(KEPT)
     explained = await mind.recalls.explain(found.recall_id)
     _, secret = await new_key(recollect)
     app = create_app(recollect=recollect)
@@ -83,7 +83,7 @@ async def test_the_sdk_and_blocking_code_say_the_same_as_the_mind(recollect, min
     async with serving(app) as address:
         async with Client(address, secret) as client:
             remote = await client.mind("ada", "li")
-            assert (await remote.recall(**replace(KEPT, record_access=False).arguments)).recall_id is not None
+            assert (await remote.recall(replace(KEPT, touch=False))).recall_id is not None
             assert await remote.recalls.explain(found.recall_id) == explained
             assert of((await remote.recalls.replay(found.recall_id)).placings) == hits_of(found)
             assert not (await remote.recalls.replay(found.recall_id, {"vector": 0.0})).same
@@ -106,7 +106,7 @@ async def test_the_sdk_and_blocking_code_say_the_same_as_the_mind(recollect, min
 
 @pytest.mark.slow
 async def test_the_command_line_says_why(mind, addresses):
-    await mind.remember_many(APPLES)
+    await mind.remember(APPLES)
     settings = settings_of(addresses) | {"COLUMNS": "220"}
 
     async def run(*words, code=0):
@@ -115,11 +115,11 @@ async def test_the_command_line_says_why(mind, addresses):
         assert ended.code == code, ended.stderr
         return ended.said
 
-    found = await mind.recall(KEPT.query, limit=2, options=RecallOptions(save=True))
+    found = await mind.recall(Cue(KEPT.text, limit=2, keep=True))
     recall_id = str(found.recall_id)
     assert recall_id in await run("mind", "recalls", "list")
     shown = await run("mind", "recalls", "explain", recall_id)
-    assert KEPT.query in shown
+    assert KEPT.text in shown
     assert found.hits[0].memory.content in shown
     assert re.search(r"vector.*│ 4 ", shown)
     assert f"{found.hits[0].score:.4f}" in shown

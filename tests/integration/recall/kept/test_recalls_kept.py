@@ -25,7 +25,7 @@ from recollect.jobs.maintenance import prune_recalls, retain
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Candidate, CandidateOutcome, Cue, QueryAnalysis, RecallOptions, Status
+from recollect.models.recall import Candidate, CandidateOutcome, Cue, QueryAnalysis, Status
 from recollect.models.service import Right
 from recollect.store.recall import saved_recalls
 from recollect.store.service import maintenance
@@ -34,7 +34,6 @@ from recollect.verbs.recall import save as verb
 from recollect.wiring import connected
 from support.measuring.sizes import Sizes
 from support.memories.past import moment as note_moment
-from support.memories.recalls import recall_each
 from support.programs.waiting import until_blocked
 from support.service.accesses import with_access, with_options
 from support.service.made_settings import make_settings
@@ -46,12 +45,12 @@ APPLES = [
     NewMemory("The garden was sold in spring.", occurred_at=datetime(2026, 3, 3, tzinfo=UTC)),
 ]
 RECALLS = Sizes("recalls", ci=60, long=1_000)
-KEPT = Cue("green apples in the garden", save=True)
+KEPT = Cue("green apples in the garden", keep=True)
 
 
 @pytest.fixture
 async def apples(mind):
-    return [receipt.id for receipt in await mind.remember_many(APPLES)]
+    return [receipt.id for receipt in await mind.remember(APPLES)]
 
 
 def count(owner):
@@ -74,11 +73,11 @@ def hits_of(recollection):
 
 async def test_nothing_is_kept_unless_the_cue_or_the_service_says_so(mind, apples, owner):
     assert (await mind.recall("green apples")).recall_id is None
-    assert (await mind.recall(**replace(KEPT, save=False).arguments)).recall_id is None
+    assert (await mind.recall(replace(KEPT, keep=False))).recall_id is None
     assert count(owner) == 0
-    kept = await mind.recall(**KEPT.arguments)
+    kept = await mind.recall(KEPT)
     assert kept.recall_id is not None
-    assert owner.execute("select id, text from recalls").fetchall() == [(kept.recall_id, KEPT.query)]
+    assert owner.execute("select id, text from recalls").fetchall() == [(kept.recall_id, KEPT.text)]
 
 
 @pytest.mark.parametrize(("chosen", "share", "kept"), [("on", 0.0, 8), ("sampled", 0.5, 6), ("off", 1.0, 0)])
@@ -88,24 +87,24 @@ async def test_the_service_keeps_all_some_or_none(addresses, owner, monkeypatch,
     wanted = make_settings(embedder="fake", recall__save=chosen, recall__save_ratio=share)
     async with connected(wanted, addresses, FakeEmbedder()) as running:
         mind = await running.mind("ada", "li")
-        await mind.remember_many(APPLES)
+        await mind.remember(APPLES)
         for number in range(8):
             await mind.recall(f"apples {number}")
-        assert (await mind.recall(**replace(KEPT, save=False).arguments)).recall_id is None
+        assert (await mind.recall(replace(KEPT, keep=False))).recall_id is None
     assert count(owner) == kept
 
 
 async def test_a_recall_that_finds_nothing_is_kept_too_and_one_of_an_empty_scope_is_not(recollect, mind, apples, owner):
-    found = await mind.recall("zzz", options=RecallOptions(channels=("text",), save=True))
+    found = await mind.recall(Cue("zzz", channels=("text",), keep=True))
     assert (found.hits, found.status) == ((), Status.NO_CANDIDATES)
     explained = await mind.recalls.explain(found.recall_id)
     assert (explained.placings, explained.status, explained.same) == ((), Status.NO_CANDIDATES, True)
     empty = await recollect.mind("nobody")
-    assert (await empty.recall(**KEPT.arguments)).recall_id is None
+    assert (await empty.recall(KEPT)).recall_id is None
 
 
 async def test_each_of_several_cues_is_kept_for_itself(mind, apples):
-    both = await recall_each(mind, [KEPT, replace(KEPT, query="a book"), "unkept"], isolated=True)
+    both = await mind.recall_each([KEPT, replace(KEPT, text="a book"), "unkept"], isolated=True)
     assert [each.recall_id is not None for each in both] == [True, True, False]
     for each in both[:2]:
         assert of((await mind.recalls.replay(each.recall_id)).placings) == hits_of(each)
@@ -115,14 +114,10 @@ async def test_each_of_several_cues_is_kept_for_itself(mind, apples):
 
 
 async def test_an_explanation_has_all_that_the_ranking_was_made_from(mind, apples):
-    found = await mind.recall(**replace(KEPT, limit=2, timezone="Asia/Shanghai").arguments)
+    found = await mind.recall(replace(KEPT, limit=2, zone="Asia/Shanghai"))
     explained = await mind.recalls.explain(found.recall_id)
-    assert (explained.request["query"], explained.request["timezone"], explained.limit) == (
-        KEPT.query,
-        "Asia/Shanghai",
-        2,
-    )
-    assert "embedding" not in explained.request
+    assert (explained.cue["text"], explained.cue["zone"], explained.limit) == (KEPT.text, "Asia/Shanghai", 2)
+    assert "embedding" not in explained.cue
     assert explained.methods == found.methods
     assert explained.tallies == found.tallies
     assert explained.facets == found.facets
@@ -141,9 +136,9 @@ async def test_an_explanation_has_all_that_the_ranking_was_made_from(mind, apple
 
 
 async def test_of_many_candidates_as_many_are_hits_as_were_asked_for_and_the_others_are_below(mind):
-    await mind.remember_many([f"Apple {number} lies in basket {number % 7}." for number in range(40)])
+    await mind.remember([f"Apple {number} lies in basket {number % 7}." for number in range(40)])
     for cue, most in ((KEPT, 10), (replace(KEPT, limit=3), 3), (replace(KEPT, channels=("vector",)), 10)):
-        found = await mind.recall(**cue.arguments)
+        found = await mind.recall(cue)
         explained = await mind.recalls.explain(found.recall_id)
         assert (explained.limit, len(found.hits), explained.same) == (most, most, True)
         fates = [each.fate for each in explained.placings]
@@ -153,9 +148,9 @@ async def test_of_many_candidates_as_many_are_hits_as_were_asked_for_and_the_oth
 
 
 async def test_recalls_are_listed_the_latest_first_page_by_page(mind, apples):
-    ids = [(await mind.recall(**replace(KEPT, query=f"apples {number}").arguments)).recall_id for number in range(5)]
+    ids = [(await mind.recall(replace(KEPT, text=f"apples {number}"))).recall_id for number in range(5)]
     first = await mind.recalls.list(limit=3)
-    assert [each.query for each in first.recalls] == ["apples 4", "apples 3", "apples 2"]
+    assert [each.text for each in first.recalls] == ["apples 4", "apples 3", "apples 2"]
     assert [each.hits for each in first.recalls] == [4, 4, 4]
     second = await mind.recalls.list(first.next_cursor, 3)
     assert [each.recall_id for each in second.recalls] == [ids[1], ids[0]]
@@ -165,7 +160,7 @@ async def test_recalls_are_listed_the_latest_first_page_by_page(mind, apples):
 
 
 async def test_a_recall_id_names_the_recall_in_feedback(mind, apples, owner):
-    found = await mind.recall("apples", options=RecallOptions(channels=("stream",), save=True))
+    found = await mind.recall(Cue("apples", channels=("stream",), keep=True))
     await mind.feedback(found, [found.hits[0].memory.id])
     assert owner.execute("select distinct recall_id from feedback").fetchall() == [(found.recall_id,)]
 
@@ -174,18 +169,18 @@ async def test_a_recall_id_names_the_recall_in_feedback(mind, apples, owner):
 
 
 async def test_a_replay_ranks_what_was_found_then_whatever_was_remembered_since(mind, apples):
-    found = await mind.recall(**KEPT.arguments)
-    await mind.remember_many(["Green apples in the garden, more of them.", "The green garden."])
+    found = await mind.recall(KEPT)
+    await mind.remember(["Green apples in the garden, more of them.", "The green garden."])
     again = await mind.recalls.replay(found.recall_id)
     assert (of(again.placings), again.same, again.as_of) == (hits_of(found), True, None)
     assert [each.before for each in again.placings] == [1, 2, 3, 4]
-    assert len((await mind.recall(**replace(KEPT, save=False).arguments)).hits) == 6
+    assert len((await mind.recall(replace(KEPT, keep=False))).hits) == 6
 
 
 async def test_a_replay_by_other_weights_is_what_these_weights_would_have_given(mind, apples):
-    found = await mind.recall(**KEPT.arguments)
+    found = await mind.recall(KEPT)
     wanted = dict.fromkeys(found.methods, 0.0) | {"text": 1.0}
-    told = await mind.recall(**replace(KEPT, save=False, record_access=False, weights=wanted).arguments)
+    told = await mind.recall(replace(KEPT, keep=False, touch=False, weights=wanted))
     again = await mind.recalls.replay(found.recall_id, wanted)
     assert of(again.placings) == hits_of(told) != hits_of(found)
     assert not again.same
@@ -197,7 +192,7 @@ async def test_a_replay_by_other_weights_is_what_these_weights_would_have_given(
 async def test_a_replay_as_of_a_moment_asks_again_and_leaves_no_trace(mind, apples, embedder, owner):
     moment = note_moment(owner)
     await mind.remember("Green apples in the garden, far too late.")
-    found = await mind.recall(**KEPT.arguments)
+    found = await mind.recall(KEPT)
     assert len(found.hits) == 5
     calls, log = embedder.calls, owner.execute("select count(*) from access_log").fetchone()
     again = await mind.recalls.replay(found.recall_id, as_of=moment)
@@ -210,7 +205,7 @@ async def test_a_replay_as_of_a_moment_asks_again_and_leaves_no_trace(mind, appl
 
 
 async def test_a_vector_of_a_space_that_recall_has_left_is_made_again(mind, apples, embedder, owner):
-    found = await mind.recall(**KEPT.arguments)
+    found = await mind.recall(KEPT)
     owner.execute("update recalls set space_id = 99")
     calls = embedder.calls
     again = await mind.recalls.replay(found.recall_id, as_of=datetime.now(UTC))
@@ -226,9 +221,9 @@ cues = st.builds(
     kinds=st.sampled_from([(), (Kind.EVENT,), (Kind.EVENT, Kind.THOUGHT)]),
     channels=st.sampled_from([(), ("text",), ("stream",), ("text", "vector", "stream", "graph"), ("vector",)]),
     weights=st.dictionaries(st.sampled_from(("text", "vector", "stream")), st.floats(0.001, 10), max_size=3),
-    record_access=st.booleans(),
-    timezone=st.sampled_from(("UTC", "Asia/Shanghai", "America/New_York")),
-    save=st.just(True),
+    touch=st.booleans(),
+    zone=st.sampled_from(("UTC", "Asia/Shanghai", "America/New_York")),
+    keep=st.just(True),
 )
 
 
@@ -238,12 +233,12 @@ async def test_kept_recalls_are_replayed_to_the_last_bit(mind, owner):
     mind.access.parts.database.deadline_seconds = 300
     parts = with_options(mind.access.parts, channel_seconds=60, embed_wait_seconds=60)
     mind = with_access(mind, deadline_seconds=300, parts=parts)
-    await mind.remember_many(
+    await mind.remember(
         [NewMemory(f"{WORDS[n % 9]} {WORDS[n % 7]} {n % 11}", importance=n % 9 + 1) for n in range(200)]
     )
     answered = []
     for start in range(0, RECALLS.now, 20):
-        answered += [await mind.recall(**cue.arguments) for cue in draw(cues, 20, start)]
+        answered += [await mind.recall(cue) for cue in draw(cues, 20, start)]
         await mind.remember(f"{WORDS[start % 5]} apples {start}")
     differing = []
     for found in answered:
@@ -275,7 +270,7 @@ def draw(strategy, number, start):
 async def test_a_database_that_cannot_keep_it_does_not_spoil_the_answer(mind, apples, owner, caplog):
     owner.execute("revoke insert on recalls from recollect_service")
     with caplog.at_level(logging.WARNING, "recollect.recalls"):
-        found = await mind.recall(**KEPT.arguments)
+        found = await mind.recall(KEPT)
     assert (len(found.hits), found.recall_id) == (4, None)
     assert "recall_not_saved" in caplog.text
     assert "apples" not in caplog.text
@@ -285,16 +280,16 @@ async def test_a_stalled_table_holds_the_answer_no_longer_than_its_share(mind, a
     with psycopg.connect(addresses.owner) as stalling:
         stalling.execute("lock table recalls in access exclusive mode")
         # The lock is not given back before there is an answer.
-        found = await mind.recall(**KEPT.arguments)
+        found = await mind.recall(KEPT)
         stalling.rollback()
     assert (len(found.hits), found.recall_id) == (4, None)
-    assert (await mind.recall(**KEPT.arguments)).recall_id is not None
+    assert (await mind.recall(KEPT)).recall_id is not None
 
 
 async def test_nobody_sees_the_recalls_of_another_scope_or_tenant(recollect, mind, apples):
-    found = await mind.recall(**KEPT.arguments)
+    found = await mind.recall(KEPT)
     others = [await recollect.mind("ada"), await recollect.mind("ada", "li", tenant="another")]
-    await others[1].remember_many(APPLES)
+    await others[1].remember(APPLES)
     for other in others:
         assert (await other.recalls.list()).recalls == ()
         with pytest.raises(NotFoundError, match="was not saved"):
@@ -306,7 +301,7 @@ async def test_nobody_sees_the_recalls_of_another_scope_or_tenant(recollect, min
 
 
 async def test_to_look_back_takes_the_right_to_read(recollect, mind, apples):
-    found = await mind.recall(**KEPT.arguments)
+    found = await mind.recall(KEPT)
     for right, allowed in ((Right.READ, True), (Right.WRITE, False)):
         _, secret = await new_key(recollect, rights=(right,))
         caller = await recollect.authorize(secret, "http", "ada", "li")
@@ -326,9 +321,9 @@ async def test_to_look_back_takes_the_right_to_read(recollect, mind, apples):
 
 
 async def test_a_recall_goes_with_any_memory_that_it_lists(mind, apples, owner):
-    listing = await mind.recall(**replace(KEPT, limit=1).arguments)
-    far = await mind.remember("Something else altogether.")
-    sparing = await mind.recall("green apples", options=RecallOptions(channels=("text",), save=True))
+    listing = await mind.recall(replace(KEPT, limit=1))
+    [far] = await mind.remember("Something else altogether.")
+    sparing = await mind.recall(Cue("green apples", channels=("text",), keep=True))
     assert far.id not in {hit.memory.id for hit in sparing.hits}
     await mind.forget([far.id])
     assert count(owner) == 2
@@ -344,8 +339,8 @@ async def test_a_recall_goes_with_the_message_that_was_its_cue(mind, owner):
     conversation = mind.conversation("talk")
     await mind.remember("Apples are red.")
     said = "My number is 4711."
-    await mind.recall(f" {said}", options=RecallOptions(channels=("text",), save=True))
-    await mind.recall("another cue", options=RecallOptions(channels=("text",), save=True))
+    await mind.recall(Cue(f" {said}", channels=("text",), keep=True))
+    await mind.recall(Cue("another cue", channels=("text",), keep=True))
     await conversation.append(NewMessage(Role.USER, said))
     await conversation.purge()
     assert owner.execute("select text from recalls").fetchall() == [("another cue",)]
@@ -354,9 +349,9 @@ async def test_a_recall_goes_with_the_message_that_was_its_cue(mind, owner):
 async def test_a_recall_goes_with_what_was_blanked_by_a_purge(mind, owner):
     conversation = mind.conversation("talk")
     [message] = await conversation.append(NewMessage(Role.USER, "about cats"))
-    other = await mind.remember("about dogs")
-    await mind.remember_many([NewMemory("a notion", Kind.THOUGHT, evidence=(message.id, other.id))])
-    await mind.recall("notion", options=RecallOptions(channels=("text",), save=True))
+    [other] = await mind.remember("about dogs")
+    await mind.remember(NewMemory("a notion", Kind.THOUGHT, evidence=(message.id, other.id)))
+    await mind.recall(Cue("notion", channels=("text",), keep=True))
     assert count(owner) == 1
     await conversation.purge()
     assert count(owner) == 0
@@ -365,7 +360,7 @@ async def test_a_recall_goes_with_what_was_blanked_by_a_purge(mind, owner):
 async def test_what_fades_or_hides_leaves_the_recall_and_not_its_words(mind, owner):
     conversation = mind.conversation("talk")
     await conversation.append(NewMessage(Role.USER, "a SECRET garden"))
-    found = await mind.recall("garden", options=RecallOptions(save=True))
+    found = await mind.recall(Cue("garden", keep=True))
     assert len(found.hits) == 1
     await conversation.delete()
     explained = await mind.recalls.explain(found.recall_id)
@@ -388,7 +383,7 @@ async def test_no_recall_is_kept_that_lists_what_is_being_forgotten(recollect, m
 
 
 async def test_one_that_is_being_kept_goes_with_what_is_forgotten_meanwhile(recollect, mind, apples, addresses, owner):
-    found = await mind.recall(**KEPT.arguments)
+    found = await mind.recall(KEPT)
     scope_id = owner.execute("select scope_id from recalls").fetchone()[0]
     with psycopg.connect(addresses.owner) as keeping:
         keeping.execute("select pg_advisory_xact_lock_shared(hashint8extended(%s, 21))", [scope_id])
@@ -404,20 +399,20 @@ async def test_one_that_is_being_kept_goes_with_what_is_forgotten_meanwhile(reco
 
 
 async def test_old_recalls_are_pruned_by_the_job_and_others_stay(recollect, mind, apples, owner):
-    await mind.recall(**KEPT.arguments)
+    await mind.recall(KEPT)
     database = recollect.parts.database
     await prune_recalls(database, RetentionRules(recall_days=0))
     await prune_recalls(database, RetentionRules(recall_days=1))
     assert count(owner) == 1
     owner.execute("update recalls set id = %s", [memory_id(datetime.now(UTC) - timedelta(days=2), 0, bytes(8))])
-    new = (await mind.recall(**KEPT.arguments)).recall_id
+    new = (await mind.recall(KEPT)).recall_id
     await retain(database, RetentionRules(recall_days=1))
     assert owner.execute("select id from recalls").fetchall() == [(new,)]
 
 
 async def test_pruning_goes_on_beyond_one_chunk(recollect, mind, apples, owner, monkeypatch):
     for _ in range(5):
-        await mind.recall(**KEPT.arguments)
+        await mind.recall(KEPT)
     monkeypatch.setattr(maintenance, "CHUNK", 2)
     assert await prune_recalls(recollect.parts.database, RetentionRules(recall_days=1e-9)) == 5
     assert count(owner) == 0

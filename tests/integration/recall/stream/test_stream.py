@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.core.agents.scoring import STREAM_KINDS, ScoringInput, resolve_stream_weights, score
+from recollect.core.agents.scoring import STREAM_KINDS, ScoringInput, resolve_weighing, score
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.memories import Kind, NewMemory, Triple
 from recollect.models.recall import Cue, Mode, Status, StreamWeights
@@ -18,7 +18,6 @@ from recollect.store.memories import accesses
 from recollect.store.memories.spaces import ensure_space, switch_space
 from support.imports.generative_agents import read_golden, read_mind
 from support.measuring.sizes import Sizes
-from support.memories.recalls import recall_each
 from support.service.known_numbers import VECTORS
 
 EXAMPLES = Sizes("examples", ci=15, long=400)
@@ -30,7 +29,7 @@ CLOSE = 2e-6
 
 
 def stream(text=CUE, **fields):
-    return Cue(text, **{"channels": ("stream",), "limit": 30, "record_access": False} | fields)
+    return Cue(text, **{"channels": ("stream",), "limit": 30, "touch": False} | fields)
 
 
 def scope_of(owner, mind):
@@ -111,8 +110,8 @@ async def write(mind, embedder, memories):
             embedder.fail()
         triple = Triple("desk", "is", "idle") if each.idle else Triple("desk", "is", "used")
         moment = START + timedelta(minutes=each.minutes)
-        await mind.remember_many(
-            [NewMemory(f"number {number}", each.kind, importance=each.importance, triple=triple, occurred_at=moment)]
+        await mind.remember(
+            NewMemory(f"number {number}", each.kind, importance=each.importance, triple=triple, occurred_at=moment)
         )
         embedder.recover()
 
@@ -125,11 +124,11 @@ async def test_sql_and_the_twin_agree_on_generated_minds(recollect, embedder, ow
     mind = await recollect.mind(name, "", tenant="generated")
     await write(mind, embedder, memories)
     for asked in weighings:
-        cue = stream(stream_weights=asked, limit=limit)
+        cue = stream(weighing=asked, limit=limit)
         expected, tally = score(
-            await consider(mind, owner) if memories else [], resolve_stream_weights(asked, StreamWeights())
+            await consider(mind, owner) if memories else [], resolve_weighing(asked, StreamWeights())
         )
-        recollection = await mind.recall(**cue.arguments)
+        recollection = await mind.recall(cue)
         if expected:
             check_same(recollection, expected, tally, limit)
             ranks = {candidate.id: candidate.factors.rank for candidate in expected}
@@ -139,9 +138,7 @@ async def test_sql_and_the_twin_agree_on_generated_minds(recollect, embedder, ow
             assert (recollection.status, recollection.hits) == (Status.NO_CANDIDATES, ())
         # Some come to mind, at a moment of their own, and may be folded before the next recall.
         later = START + timedelta(minutes=data.draw(st.integers(0, 12)))
-        touched = await mind.recall(
-            **replace(cue, record_access=True, now=later, limit=data.draw(st.integers(1, 5))).arguments
-        )
+        touched = await mind.recall(replace(cue, touch=True, now=later, limit=data.draw(st.integers(1, 5))))
         assert set(touched.accessed) == {hit.memory.id for hit in touched.hits}
         if memories and data.draw(st.booleans()):
             await accesses.fold(recollect.parts.database, [scope_of(owner, mind)])
@@ -154,24 +151,21 @@ async def test_a_long_stream_is_ranked_like_the_twin_ranks_it(mind, owner):
     importances = random.integers(1, 11, 2_500)
     vectors = random.standard_normal((2_500, 64))
     kinds = [Kind.THOUGHT if number % 7 == 0 else Kind.EVENT for number in range(2_500)]
-    await mind.remember_many(
+    await mind.load(
         [
             NewMemory(f"memory {number}", kind, importance=float(level), occurred_at=moment, embedding=vector)
             for number, (kind, level, moment, vector) in enumerate(
                 zip(kinds, importances, moments, vectors, strict=True)
             )
-        ],
-        bulk=True,
+        ]
     )
     for number, asked in enumerate(
         [StreamWeights(), StreamWeights(recency=6.0), StreamWeights(decay=0.9), StreamWeights(Mode.ORIGINAL)]
     ):
         later = START + timedelta(minutes=100 * number)
-        await mind.recall(
-            **stream(record_access=True, now=later, stream_weights=StreamWeights(importance=0.1 * number)).arguments
-        )
-        expected, tally = score(await consider(mind, owner), resolve_stream_weights(asked, StreamWeights()))
-        check_same(await mind.recall(**stream(stream_weights=asked).arguments), expected, tally)
+        await mind.recall(stream(touch=True, now=later, weighing=StreamWeights(importance=0.1 * number)))
+        expected, tally = score(await consider(mind, owner), resolve_weighing(asked, StreamWeights()))
+        check_same(await mind.recall(stream(weighing=asked)), expected, tally)
 
 
 # What the original code answered.
@@ -203,12 +197,7 @@ async def play(recollect, addresses, shared):
         )
         saved = read_mind(shared, name)
         mind = await recollect.mind(f"{name.rpartition('/')[2]}")
-        ids = [
-            each.id
-            for each in await mind.remember_many(
-                [to_new(node, saved.vectors, golden["idle_marker"]) for node in saved.nodes], bulk=True
-            )
-        ]
+        ids = await mind.load([to_new(node, saved.vectors, golden["idle_marker"]) for node in saved.nodes])
         names = {identity: f"node_{number}" for number, identity in enumerate(ids, 1)}
         return Played(mind, names, saved.vectors, golden)
 
@@ -253,8 +242,8 @@ async def test_single_cues_are_answered_as_the_original_answers_them(play, name)
     played = await play(name)
     for case in played.golden["independent"]:
         for mode in Mode:
-            cue = ask(played, case["focal_embedding_key"], stream_weights=StreamWeights(mode))
-            recollection = await played.mind.recall(**cue.arguments)
+            cue = ask(played, case["focal_embedding_key"], weighing=StreamWeights(mode))
+            recollection = await played.mind.recall(cue)
             check_golden(played, recollection, case[mode]["expected"], case[mode]["debug"])
 
 
@@ -264,10 +253,9 @@ async def test_a_sequence_of_cues_notices_what_it_touched(play, name, mode):
     played = await play(name)
     expected = played.golden["sequence"][mode]
     cues = [
-        ask(played, step["focal_embedding_key"], stream_weights=StreamWeights(mode), record_access=True)
-        for step in expected["steps"]
+        ask(played, step["focal_embedding_key"], weighing=StreamWeights(mode), touch=True) for step in expected["steps"]
     ]
-    recollections = await recall_each(played.mind, cues)
+    recollections = await played.mind.recall_each(cues)
     for recollection, step in zip(recollections, expected["steps"], strict=True):
         assert [played.names[hit.memory.id] for hit in recollection.hits] == step["ids"]
         scores = [hit.channels["stream"].score for hit in recollection.hits]
@@ -283,5 +271,5 @@ async def test_weights_of_one_call_are_the_originals_custom_weights(play, name):
     weights = StreamWeights(
         Mode.ORIGINAL, case["recency_w"], case["relevance_w"], case["importance_w"], decay=case["recency_decay"]
     )
-    cue = ask(played, case["focal_embedding_key"], stream_weights=weights, limit=case["n_count"])
-    check_golden(played, await played.mind.recall(**cue.arguments), case["expected"], case["debug"])
+    cue = ask(played, case["focal_embedding_key"], weighing=weights, limit=case["n_count"])
+    check_golden(played, await played.mind.recall(cue), case["expected"], case["debug"])

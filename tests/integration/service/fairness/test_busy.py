@@ -21,7 +21,7 @@ from support.service.made_settings import make_settings
 from support.service.serving import serving
 
 HELD = 2
-RECALL = {"agent": "ada", "query": "plants"}
+RECALL = {"agent": "ada", "text": "plants"}
 
 
 @pytest.fixture
@@ -127,8 +127,9 @@ async def test_a_call_that_waits_for_a_model_takes_no_place_of_others(small, mon
     headers = {"Authorization": f"Bearer {secret}"}
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers) as http:
-        for path, asked in (("/v1/conversations/c/history", {}), ("/v1/chat", {"conversation": "c", "text": "x"})):
-            assert (await http.post(path, json={"agent": "ada"} | asked)).status_code == 503
+        for path in ("/v1/history", "/v1/chat"):
+            asked = {"agent": "ada", "conversation": "c"} | ({"text": "x"} if "chat" in path else {})
+            assert (await http.post(path, json=asked)).status_code == 503
     assert active == [1, 0]
 
 

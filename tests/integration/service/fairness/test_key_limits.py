@@ -34,7 +34,7 @@ async def limited(recollect, limits, tenant="default"):
         yield http
 
 
-async def statuses(http, count, path="/v1/admin/jobs"):
+async def statuses(http, count, path="/v1/jobs"):
     return [(await http.get(path)).status_code for _ in range(count)]
 
 

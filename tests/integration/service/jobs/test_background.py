@@ -83,7 +83,7 @@ def test_a_program_without_a_loop_learns_before_it_ends(settings):
         conversation.append(TALK)
         conversation.update(close_segment=True)
         assert memory.wait(WAIT_SECONDS)
-        [segment] = conversation.get(segments=9).segments
+        [segment] = conversation.segments()
         assert segment.state == "enriched"
         assert "cook" in memory.mind("ada", "li").get(segment.summary_id).content
 
@@ -94,7 +94,7 @@ def test_a_program_can_leave_the_work_to_others(settings, owner):
         conversation.append(TALK)
         conversation.update(close_segment=True)
         assert memory.wait(0.2) is False
-        assert conversation.get(segments=9).segments[0].state == "closed"
+        assert conversation.segments()[0].state == "closed"
         assert ("enrich", "todo") in waiting_jobs(owner)
 
 
@@ -132,7 +132,7 @@ async def test_a_program_ends_although_its_embedder_hangs_and_the_job_is_done_la
     embedder = HangingEmbedder()
     async with asyncio.timeout(WAIT_SECONDS):
         async with opening(embedder) as recollect:
-            receipt = await (await recollect.mind("ada")).remember("Ann waters the plants")
+            [receipt] = await (await recollect.mind("ada")).remember("Ann waters the plants")
             assert receipt.progress == "stored"
             embedder.asked.clear()
             await embedder.asked.wait()
@@ -158,7 +158,7 @@ async def test_a_program_ends_although_its_chat_model_hangs_and_the_job_is_done_
         async with opening() as recollect:
             conversation = (await recollect.mind("ada")).conversation("dinner")
             assert await recollect.wait()
-            assert (await conversation.get(segments=200)).segments[0].state == "enriched"
+            assert (await conversation.segments())[0].state == "enriched"
     assert waiting_jobs(owner) == []
 
 

@@ -270,14 +270,9 @@ async def test_no_tenant_sees_or_retries_a_job_of_another(recollect, owner):
     _, secret = await new_key(recollect)
     async with http_client(recollect, secret) as http:
         for job_id in (foreign, nobodys, 2**62, 2**70, "0", "01", "-1", "no-job"):
-            for answer in (
-                await http.get(f"/v1/admin/jobs/{job_id}"),
-                await http.post(f"/v1/admin/jobs/{job_id}/retry"),
-            ):
+            for answer in (await http.get(f"/v1/jobs/{job_id}"), await http.post(f"/v1/jobs/{job_id}/retry")):
                 assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
-        assert [
-            job["agent"] for job in (await http.get("/v1/admin/jobs")).json()["jobs"] if job["agent"] == "eve"
-        ] == []
+        assert [job["agent"] for job in (await http.get("/v1/jobs")).json()["jobs"] if job["agent"] == "eve"] == []
     assert await jobs.retry_failed(recollect.parts.database, caller.tenant_id, jobs.JobQuery()) == []
     states = owner.execute(
         "select status from procrastinate_jobs where id = any (%s::bigint[])", [[foreign, nobodys]]
@@ -291,11 +286,11 @@ async def test_a_failed_job_is_retried_by_an_administrator_only(recollect, embed
     _, reader = await new_key(recollect, rights=(Right.READ, Right.WRITE))
     _, writer = await new_key(recollect, rights=(Right.WRITE,))
     async with http_client(recollect, reader) as http:
-        assert (await http.post(f"/v1/admin/jobs/{job_id}/retry")).status_code == 403
-        told = (await http.get(f"/v1/admin/jobs/{job_id}")).json()
+        assert (await http.post(f"/v1/jobs/{job_id}/retry")).status_code == 403
+        told = (await http.get(f"/v1/jobs/{job_id}")).json()
         assert (told["id"], told["state"]) == (job_id, "failed")
     async with http_client(recollect, writer) as http:
-        assert (await http.get("/v1/admin/jobs")).status_code == 403
+        assert (await http.get("/v1/jobs")).status_code == 403
     _, secret = await new_key(recollect)
     async with serving(create_app(recollect=recollect)) as url, Client(url, secret) as client:
         [job] = (await client.jobs(JobState.FAILED, task="embed")).jobs
@@ -379,7 +374,7 @@ async def test_a_slow_embedding_shows_its_progress(addresses, owner, monkeypatch
     async with connected(make_settings(embedder="fake", embedding__max_batch_size=1), addresses, embedder) as recollect:
         mind = await recollect.mind("ada")
         # More than one batch: the vectors are left to a job.
-        await mind.remember_many([f"Ann waters {number} plants" for number in range(6)])
+        await mind.remember([f"Ann waters {number} plants" for number in range(6)])
         working = asyncio.create_task(recollect.work(until_empty=True))
         await until(lambda: owner.execute("select done from job_progress").fetchone() == (2,))
         caller = await recollect.operator.act_for("default")
@@ -404,7 +399,7 @@ async def test_a_memory_says_how_far_it_has_come(addresses, owner):
     async with connected(Settings(embedder="fake"), addresses, embedder) as recollect:
         mind = await recollect.mind("ada")
         embedder.fail()
-        receipt = await mind.remember("Ann waters the plants")
+        [receipt] = await mind.remember("Ann waters the plants")
         embedder.recover()
         assert (await mind.get(receipt.id)).progress is MemoryProgress.STORED
         owner.execute("update procrastinate_jobs set status = 'failed' where task_name = 'embed'")

@@ -61,13 +61,13 @@ async def test_over_http_and_by_both_clients(recollect, caller):
     _, secret = await new_key(recollect)
     _, reading = await new_key(recollect, rights=(Right.READ,))
     async with http_client(recollect, reading) as http:
-        found = (await http.get("/v1/admin/jobs", params={"agent": "ada", "user": ""})).json()["jobs"]
+        found = (await http.get("/v1/jobs", params={"agent": "ada", "user": ""})).json()["jobs"]
         assert [(job["agent"], job["user"]) for job in found] == [("ada", "")]
-        assert (await http.get("/v1/admin/jobs", params={"user": "li"})).status_code == 422
-        assert (await http.post("/v1/admin/jobs/retry", json={})).status_code == 403
+        assert (await http.get("/v1/jobs", params={"user": "li"})).status_code == 422
+        assert (await http.post("/v1/jobs/retry", json={})).status_code == 403
     async with http_client(recollect, secret) as http:
-        assert (await http.post("/v1/admin/jobs/retry", json={"agent": "bo"})).json() == {"retried": 1}
-        assert (await http.post("/v1/admin/jobs/retry", json={"tasks": "x"})).status_code == 422
+        assert (await http.post("/v1/jobs/retry", json={"agent": "bo"})).json() == {"retried": 1}
+        assert (await http.post("/v1/jobs/retry", json={"tasks": "x"})).status_code == 422
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:
@@ -97,7 +97,7 @@ async def test_a_bound_key_reads_the_ledger_of_its_own_scope(recollect):
     ):
         _, secret = await recollect.create_key(maker, "bound", (Right.READ,), 50, bounds)
         async with http_client(recollect, secret) as http:
-            answer = await http.get("/v1/admin/costs", params=asked)
+            answer = await http.get("/v1/ledger", params=asked)
             if tokens is None:
                 assert answer.status_code == 403
             else:

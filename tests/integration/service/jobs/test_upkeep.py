@@ -15,7 +15,7 @@ from recollect.jobs.maintenance import delete_expired, retain
 from recollect.models.agents import Profile
 from recollect.models.conversations import NewMessage
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import RecallOptions
+from recollect.models.recall import Cue
 from recollect.models.service import JobState
 from recollect.settings import Settings
 from recollect.store.database.pool import SessionInfo
@@ -137,9 +137,9 @@ async def make_due(recollect, owner, tenant):
     mind = await recollect.mind("ada", "li", tenant=tenant)
     await mind.set_profile(Profile(fading_days=30, idle_minutes=1))
     plants = [NewMemory("Ann waters the plants", Kind.FACT), NewMemory("They are dry")]
-    kept, pending = await mind.remember_many(plants, idempotency_key="old")
-    await mind.remember("The code is 1234.", expires_at=datetime.now(UTC) + timedelta(days=1))
-    await mind.recall("plants", options=RecallOptions(save=True))
+    kept, pending = await mind.remember(plants, idempotency_key="old")
+    await mind.remember(NewMemory("The code is 1234.", expires_at=datetime.now(UTC) + timedelta(days=1)))
+    await mind.recall(Cue("plants", keep=True))
     await mind.conversation("c").append([NewMessage(Role.USER, "The plants are dry.")])
     [scope_id] = owner.execute("select id from scopes where tenant_id = %s", [mind.access.scope.tenant_id]).fetchone()
     of = f"where scope_id = {scope_id}"
@@ -296,7 +296,7 @@ async def test_jobs_that_have_ended_are_not_read(recollect, owner):
 
 @pytest.mark.promise("No write flushes the index of terms for others")
 async def test_no_write_leaves_terms_for_another_to_flush(recollect, owner):
-    await (await recollect.mind("ada")).remember_many([f"Ann waters plant {number}" for number in range(20)])
+    await (await recollect.mind("ada")).remember([f"Ann waters plant {number}" for number in range(20)])
     assert owner.execute("select gin_clean_pending_list('memory_terms_by_term')").fetchone() == (0,)
 
 

@@ -84,9 +84,9 @@ async def test_they_count_together_and_a_taken_address_is_refused(recollect, add
     async with served(addresses) as (_, url):
         headers = {"Authorization": f"Bearer {secret}"}
         for _ in range(FRESH_CONNECTIONS):
-            answer = await ask(url, "/v1/admin/jobs", headers=headers)
+            answer = await ask(url, "/v1/jobs", headers=headers)
             assert answer.status_code == 200
-        counted = re.search(r'requests_total{method="GET",route="/v1/admin/jobs",status="200"} ([\d.]+)',
+        counted = re.search(r'requests_total{method="GET",route="/v1/jobs",status="200"} ([\d.]+)',
                             (await ask(url, "/metrics")).text)  # fmt: skip
         assert float(counted[1]) == FRESH_CONNECTIONS
         port = url.rpartition(":")[2]
@@ -105,14 +105,14 @@ async def test_a_revoked_key_is_refused_by_all_of_them_at_once(recollect, addres
     headers = {"Authorization": f"Bearer {secret}"}
     async with served(addresses) as (_, url):
         for _ in range(FRESH_CONNECTIONS):
-            assert (await ask(url, "/v1/admin/jobs", headers=headers)).status_code == 200
-            recall = {"agent": "ada", "query": "plants"}
+            assert (await ask(url, "/v1/jobs", headers=headers)).status_code == 200
+            recall = {"agent": "ada", "text": "plants"}
             async with httpx.AsyncClient(timeout=WAIT_SECONDS, headers=headers, trust_env=False) as client:
                 assert (await client.post(f"{url}/v1/recall", json=recall)).status_code == 200
         async with httpx.AsyncClient(headers={"Authorization": f"Bearer {admin}"}, trust_env=False) as client:
-            assert (await client.delete(f"{url}/v1/admin/keys/{key.id}", timeout=WAIT_SECONDS)).status_code == 200
+            assert (await client.delete(f"{url}/v1/keys/{key.id}", timeout=WAIT_SECONDS)).status_code == 200
         for _ in range(FRESH_CONNECTIONS):
-            assert (await ask(url, "/v1/admin/jobs", headers=headers)).status_code == 401
+            assert (await ask(url, "/v1/jobs", headers=headers)).status_code == 401
             async with httpx.AsyncClient(timeout=WAIT_SECONDS, headers=headers, trust_env=False) as client:
                 assert (await client.post(f"{url}/v1/recall", json=recall)).status_code == 401
 

@@ -22,16 +22,16 @@ from recollect.store.database.pool import Database
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 # What is said to anybody, without a key, and nothing of what is remembered.
-OPEN = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/admin/openapi.json", "/docs", "/", "/v1"}
+OPEN = {"/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs", "/", "/v1"}
 OPEN |= {"/openapi-dify.json"}
 # The pages of the console, and its session, which tells a key about itself: see test_console.py.
 OPEN |= {"/console", "/console/{path:path}", "/console/session"}
 # The MCP door names the scope in its tools' arguments: its own tests attack it.
 ELSEWHERE = {"/mcp", "/mcp/"}
-OWN = {"/v1/keys/current", "/v1/admin/scopes", "/v1/admin/status"}
+OWN = {"/v1/key", "/v1/scopes", "/v1/status"}
 """What these answer a bound key is about itself or of its own scopes, and names no other."""
 # What concerns a tenant, or all users of an agent, and so not one scope.
-WIDER = re.compile(r"^/v1/admin/(jobs|keys|erasures)\b|^/v1/(profile|admin/tune)$")
+WIDER = re.compile(r"^/v1/(jobs|keys|erasures)\b|^/v1/(profile|tune)$")
 FORMATS = {"uuid": str(UUID(int=7)), "date-time": "2026-01-31T12:00:00+00:00"}
 SAMPLE = {"string": "x", "integer": 1, "number": 1.0, "boolean": True, "object": {}, "array": [], "null": None}
 
@@ -350,14 +350,12 @@ async def test_a_revoked_bound_key_is_unknown(recollect):
 
 
 async def test_a_bound_key_over_http(http, recollect):
-    made = (
-        await http.post("/v1/admin/keys", json={"name": "n", "rights": ["read"], "agent": "ada", "user": "li"})
-    ).json()
+    made = (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], "agent": "ada", "user": "li"})).json()
     assert (made["key"]["agent"], made["key"]["user"]) == ("ada", "li")
-    assert [key["agent"] for key in (await http.get("/v1/admin/keys")).json()["keys"]] == [None, "ada"]
+    assert [key["agent"] for key in (await http.get("/v1/keys")).json()["keys"]] == [None, "ada"]
     assert (await recollect.authorize(made["secret"], "http", "", "")).access.scope.user == "li"
     for wrong in ({"user": "li"}, {"agent": ""}, {"agent": "a/b"}):
-        assert (await http.post("/v1/admin/keys", json={"name": "n", "rights": ["read"], **wrong})).status_code == 422
+        assert (await http.post("/v1/keys", json={"name": "n", "rights": ["read"], **wrong})).status_code == 422
 
 
 def test_a_bound_key_from_the_command_line(addresses, monkeypatch):

@@ -271,30 +271,30 @@ async def test_children_that_are_over_are_left_out_and_deleted_in_the_end(recoll
 async def test_a_key_is_told_about_itself_over_http(recollect, http):
     until = after(hours=1)
     body = {"name": "n", "rights": ["read"], "agent": "ada", "user": "li", "expires_at": until.isoformat()}
-    made = (await http.post("/v1/admin/keys", json=body)).json()
+    made = (await http.post("/v1/keys", json=body)).json()
     assert datetime.fromisoformat(made["key"]["expires_at"]) == until
     async with http_client(recollect, made["secret"]) as bound:
-        own = (await bound.get("/v1/keys/current")).json()
+        own = (await bound.get("/v1/key")).json()
     expected = {"id": made["key"]["id"], "name": "n", "rights": ["read"], "trust": 50, "tenant": 1, "agent": "ada"}
     same = {"created_at": made["key"]["created_at"], "expires_at": made["key"]["expires_at"]}
     assert own == expected | {"user": "li"} | same
-    listed = (await http.get("/v1/admin/keys")).json()["keys"]
+    listed = (await http.get("/v1/keys")).json()["keys"]
     today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
     assert [key["last_used_at"] for key in listed] == [today, today]
     async with http_client(recollect, "") as nobody:
-        assert (await nobody.get("/v1/keys/current")).status_code == 401
+        assert (await nobody.get("/v1/key")).status_code == 401
 
 
 async def test_a_product_makes_a_key_for_its_user_over_http(recollect):
     _, secret = await new_maker(recollect)
     body = {"name": "phone", "rights": ["read"], "trust": 20, "agent": "ada", "user": "li"}
     async with http_client(recollect, secret) as shop:
-        refused = await shop.post("/v1/admin/keys", json=body)
-        made = await shop.post("/v1/admin/keys", json=body | {"expires_at": after(hours=1).isoformat()})
-        listed = await shop.get("/v1/admin/keys")
+        refused = await shop.post("/v1/keys", json=body)
+        made = await shop.post("/v1/keys", json=body | {"expires_at": after(hours=1).isoformat()})
+        listed = await shop.get("/v1/keys")
         async with http_client(recollect, made.json()["secret"]) as phone:
             before = await phone.get("/v1/memories", params={"agent": "ada"})
-            await shop.delete(f"/v1/admin/keys/{made.json()['key']['id']}")
+            await shop.delete(f"/v1/keys/{made.json()['key']['id']}")
             then = await phone.get("/v1/memories", params={"agent": "ada"})
     assert (refused.status_code, made.status_code, listed.status_code) == (422, 201, 403)
     assert (before.status_code, then.status_code) == (200, 401)

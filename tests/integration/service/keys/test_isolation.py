@@ -19,10 +19,9 @@ from recollect.core.text.terms import analyse, hash_term, slot_of
 from recollect.errors import ConflictError, RecollectError
 from recollect.llm.fake import FakeEmbedder
 from recollect.models.conversations import HistoryOptions, NewMessage
-from recollect.models.filters import Filter
 from recollect.models.knowledge import NewFact
 from recollect.models.memories import Kind, NewMemory, Role
-from recollect.models.recall import Cue, RecallOptions
+from recollect.models.recall import Cue
 from recollect.settings import Settings
 from recollect.store.database import pool
 from recollect.store.memories import memories
@@ -43,17 +42,17 @@ async def tenants(recollect, embedder, owner):
     """Two tenants with rows of the same names in every table; their numbers by name."""
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
-        source = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
+        [source] = await mind.remember(f"{SECRET} of {tenant}", idempotency_key="k-1")
         await converse(mind)
         filed = {"topic": "vaults->doors", "related_topics": ("codes",)}
-        await mind.remember_many([NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed)])
+        await mind.remember(NewMemory("a thought on it", evidence=(source.id,), keywords=("notion",), **filed))
         await mind.knowledge.add(NewFact("Ann", "knows", "Bob"))
         await mind.items.put(("vaults",), "code", {"code": 4711}, text=f"the code of {tenant}", embedding=[1, 0])
         for _ in range(FOLD_AT + 1):
-            recollection = await mind.recall(SECRET, options=RecallOptions(channels=("stream",)))
+            recollection = await mind.recall(Cue(SECRET, channels=("stream",)))
         await recollect.work(until_empty=True)
-        await mind.recall(SECRET, options=RecallOptions(save=True))
-        await mind.context(SECRET, conversation="shown")
+        await mind.recall(Cue(SECRET, keep=True))
+        await mind.blocks.show(SECRET, conversation="shown")
         await mind.feedback(recollection, [source.id])
     for tenant in ("mine", "theirs"):
         mind = await recollect.mind("ada", "li", tenant=tenant)
@@ -355,7 +354,7 @@ async def test_scopes_that_share_the_hashes_of_their_terms_are_kept_apart(recoll
     for number, mind in enumerate(minds):
         await mind.remember(f"apples and secret {number}")
     for number, mind in enumerate(minds):
-        found = await mind.recall("apples", options=RecallOptions(channels=("text",)))
+        found = await mind.recall(Cue("apples", channels=("text",)))
         assert [hit.memory.content for hit in found.hits] == [f"apples and secret {number}"]
 
 
@@ -386,9 +385,9 @@ async def test_a_foreign_id_looks_exactly_like_an_unknown_one(recollect, tenants
         for unknown in (uuid4(), UUID(int=0)):
             assert await told(mind.get(foreign)) == await told(mind.get(unknown))
             assert await mind.forget([foreign]) == await mind.forget([unknown]) == []
-            derived = [mind.remember_many([NewMemory("x", evidence=(source,))]) for source in (foreign, unknown)]
+            derived = [mind.remember(NewMemory("x", evidence=(source,))) for source in (foreign, unknown)]
             assert await told(derived[0]) == await told(derived[1])
-        assert all("theirs" not in hit.memory.content for hit in (await mind.recall(SECRET)).hits)
+        assert all("theirs" not in hit.memory.content for hit in (await mind.recall(Cue(SECRET))).hits)
     assert (await theirs.get(foreign)).content == f"{SECRET} of theirs"
 
 
@@ -406,14 +405,14 @@ async def test_a_foreign_conversation_looks_exactly_like_an_unknown_one(recollec
         parents = [await told(own.append(NewMessage(Role.USER, "x", parent=parent))) for parent in (foreign, uuid4())]
         assert (leaves[0], parents[0]) == (leaves[1], parents[1])
         assert "secret" not in {each.id for each in (await mind.conversations()).conversations}
-        assert all(hit.memory.content != SECRET for hit in (await mind.recall(SECRET)).hits)
+        assert all(hit.memory.content != SECRET for hit in (await mind.recall(Cue(SECRET))).hits)
     assert (await theirs.conversation("secret").get()).message_count == 1
 
 
 async def test_one_key_used_in_two_scopes_is_two_keys(recollect, tenants):
     mine, theirs = [await recollect.mind("ada", "li", tenant=tenant) for tenant in ("mine", "theirs")]
     await mine.remember("body one", idempotency_key="shared")
-    receipt = await theirs.remember("another body", idempotency_key="shared")
+    [receipt] = await theirs.remember("another body", idempotency_key="shared")
     assert (await theirs.get(receipt.id)).content == "another body"
     with pytest.raises(ConflictError):
         await mine.remember("another body", idempotency_key="shared")
@@ -440,18 +439,18 @@ async def test_a_pooled_connection_carries_nothing_over(addresses):
 
         empty = ["", "", "1min", "0", "0", "0", "0"]
         assert await state() == empty
-        await mind.remember_many([NewMemory(f"memory {number}") for number in range(10)], bulk=True)
+        await mind.load([NewMemory(f"memory {number}") for number in range(10)])
         assert await state() == empty
         async with http_client(running, secret) as http:
             scope = {"agent": "ada"}
             for request in (
                 http.post("/v1/memories", json=scope | {"memories": [{"content": "x"}]}),
                 http.post("/v1/memories", json=scope | {"memories": [{"content": "x", "evidence": [str(uuid4())]}]}),
-                http.post("/v1/recall", json=scope | {"query": "memory"}),
+                http.post("/v1/recall", json=scope | {"text": "memory"}),
                 http.get("/v1/memories", params=scope),
                 http.get(f"/v1/memories/{uuid4()}", params=scope),
-                http.get("/v1/admin/keys"),
-                http.get("/v1/admin/keys", headers={"Authorization": f"Bearer {write_secret(1, bytes(32))}"}),
+                http.get("/v1/keys"),
+                http.get("/v1/keys", headers={"Authorization": f"Bearer {write_secret(1, bytes(32))}"}),
             ):
                 assert (await request).status_code < 500
                 assert await state() == empty
@@ -495,9 +494,9 @@ def nearest(scope, name="nearest", dimensions=64):
 @pytest.mark.promise("A small tenant beside a big one gets its full page of hits")
 async def test_a_small_tenant_beside_a_big_one_gets_its_full_page(recollect, owner, service):
     small, big = await recollect.mind("ada", tenant="small"), await recollect.mind("ada", tenant="big")
-    await small.remember_many([NewMemory(f"apple number {number}") for number in range(40)])
+    await small.remember([NewMemory(f"apple number {number}") for number in range(40)])
     await fill(big, owner, BIG)
-    found = await small.recall("apple", limit=30)
+    found = await small.recall(Cue("apple", limit=30))
     assert len(found.hits) == 30
     assert all("vector" in hit.channels for hit in found.hits)
     assert found.methods["vector"] == "exact"
@@ -509,7 +508,7 @@ async def test_a_small_tenant_beside_a_big_one_gets_its_full_page(recollect, own
 
 async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollect, owner, service):
     large, other = await recollect.mind("ada", tenant="large"), await recollect.mind("ada", tenant="other")
-    await other.remember_many([NewMemory(f"apple number {number}") for number in range(40)])
+    await other.remember([NewMemory(f"apple number {number}") for number in range(40)])
     scope = await fill(large, owner, 4_000)
     assert await recollect.operator.spaces.index_large_scopes(at_least=1_000) == [scope]
     assert await recollect.operator.spaces.index_large_scopes(at_least=1_000) == []
@@ -524,8 +523,8 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     place = await locate(recollect.parts.database, large.access.scope)
     for limit in (1, 100, 200):
         assert len(await candidates(recollect, place, limit)) == limit
-    await large.remember_many([NewMemory(f"fact {number}", Kind.FACT) for number in range(20)])
-    facts = await large.recall("something else", limit=50, filter=Filter(kinds=(Kind.FACT,)))
+    await large.remember([NewMemory(f"fact {number}", Kind.FACT) for number in range(20)])
+    facts = await large.recall(Cue("something else", limit=50, kinds=(Kind.FACT,)))
     assert (facts.methods["vector"], len(facts.hits)) == ("exact", 20)
     neighbour = owner.execute("select id from scopes where tenant_id = %s", [other.access.scope.tenant_id]).fetchone()[
         0
@@ -533,7 +532,7 @@ async def test_a_large_scope_gets_an_index_of_its_own_and_loses_nothing(recollec
     assert f"Index Only Scan using {VECTORS}_pkey" in explain(
         service, other.access.scope.tenant_id, *nearest(neighbour)
     )
-    page = await other.recall("apple", limit=40)
+    page = await other.recall(Cue("apple", limit=40))
     assert (page.methods["vector"], len(page.hits)) == ("exact", 40)
 
 
@@ -557,7 +556,7 @@ async def candidates(recollect, place, limit):
 async def test_the_text_channel_uses_the_terms_index(recollect, owner, addresses):
     """The plan inside the function is shown by the server's own auto_explain."""
     mind = await recollect.mind("ada", tenant="mine")
-    await mind.remember_many([NewMemory(f"common words and number{number}") for number in range(3_000)], bulk=True)
+    await mind.load([NewMemory(f"common words and number{number}") for number in range(3_000)])
     tenant_id = mind.access.scope.tenant_id
     scope = owner.execute("select id from scopes where tenant_id = %s", [tenant_id]).fetchone()[0]
     owner.execute("vacuum analyze memory_terms")
@@ -581,10 +580,8 @@ async def test_the_text_channel_uses_the_terms_index(recollect, owner, addresses
 
 async def test_pages_and_fetches_use_the_key(recollect, owner, service):
     mind = await recollect.mind("ada", tenant="mine")
-    source = await mind.remember("the source of all")
-    await mind.remember_many(
-        [NewMemory(f"memory {number}", evidence=(source.id,)) for number in range(3_000)], bulk=True
-    )
+    [source] = await mind.remember("the source of all")
+    await mind.load([NewMemory(f"memory {number}", evidence=(source.id,)) for number in range(3_000)])
     owner.execute("vacuum analyze")
     ids = [memory.id for memory in (await mind.list(limit=10)).memories]
     for wanted in (ids, None):

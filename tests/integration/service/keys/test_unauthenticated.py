@@ -29,7 +29,7 @@ from support.service.made_settings import change_settings
 from support.service.serving import serving
 
 CHANCE = random.Random(35)
-OWN = "/v1/keys/current"
+OWN = "/v1/key"
 HEALTH_PORT = 9_100
 
 
@@ -62,7 +62,7 @@ async def test_what_can_be_no_key_and_what_was_refused_is_not_asked_for(recollec
     async with http_client(recollect, "") as http:
         for malformed in ("rec_wrong", "x", mistype(secret), secret[:-1], secret + "A"):
             assert await ask(http, malformed) == 401
-        assert (await http.post("/v1/recall", json={"agent": "ada", "query": "x"})).status_code == 401
+        assert (await http.post("/v1/recall", json={"agent": "ada", "text": "x"})).status_code == 401
         assert asked == []
         assert [await ask(http, wrong) for _ in range(4)] == [401] * 4
         assert asked == [wrong]

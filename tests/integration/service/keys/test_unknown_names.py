@@ -22,7 +22,7 @@ async def refused(http, method, path, **sent):
 @pytest.mark.parametrize(
     ("path", "body", "field", "message"),
     [
-        ("/v1/recall", {"text": "x"}, "body.text", "`text` is not known here; did you mean `query`?"),
+        ("/v1/recall", {"query": "x"}, "body.query", "`query` is not known here; did you mean `text`?"),
         ("/v1/recall", {"top_k": 3}, "body.top_k", "`top_k` is not known here; did you mean `limit`?"),
         ("/v1/memories", {"text": "x"}, "body.text", "`text` is not known here; did you mean `content`?"),
         (
@@ -32,8 +32,8 @@ async def refused(http, method, path, **sent):
             "`type` is not known here; did you mean `kind`?",
         ),
         (
-            "/v1/conversations/c/messages",
-            {"messages": [{"role": "user", "text": "x"}]},
+            "/v1/messages",
+            {"conversation": "c", "messages": [{"role": "user", "text": "x"}]},
             "body.messages.0.text",
             "`text` is not known here; did you mean `content`?",
         ),
@@ -56,7 +56,7 @@ async def test_an_unknown_field_is_refused_by_its_name(http, path, body, field, 
 
 
 async def test_an_unknown_name_is_repeated_in_short_only(http):
-    [(field, message)] = await refused(http, "POST", "/v1/recall", json=SCOPE | {"query": "x", "secret\n" * 1000: 1})
+    [(field, message)] = await refused(http, "POST", "/v1/recall", json=SCOPE | {"text": "x", "secret\n" * 1000: 1})
     assert field.startswith("body.secret\\nsecret")
     assert len(field) < 60
     assert len(message) < 300
@@ -97,7 +97,7 @@ async def test_every_route_refuses_a_parameter_that_it_does_not_know(http):
     "kind", [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}]
 )
 async def test_a_body_without_its_type_says_which_header_is_missing(http, kind):
-    found = await refused(http, "POST", "/v1/recall", content=b'{"agent": "ada", "query": "x"}', headers=kind)
+    found = await refused(http, "POST", "/v1/recall", content=b'{"agent": "ada", "text": "x"}', headers=kind)
     assert found == [("body", "This is not read as JSON: send the header Content-Type: application/json")]
 
 

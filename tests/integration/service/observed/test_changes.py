@@ -39,7 +39,7 @@ async def some(mind, chance, most=2):
 
 async def remember(mind, chance):
     topic = chance.choice(("", *TOPICS))
-    await mind.remember_many([NewMemory("a walk", topic=topic, occurred_at=OLD), NewMemory("tea", pinned=True)])
+    await mind.remember([NewMemory("a walk", topic=topic, occurred_at=OLD), NewMemory("tea", pinned=True)])
 
 
 async def append(mind, chance):
@@ -48,11 +48,11 @@ async def append(mind, chance):
 
 
 async def load(mind, chance):
-    await mind.remember_many([NewMemory(f"loaded {number}") for number in range(3)], bulk=True)
+    await mind.load([NewMemory(f"loaded {number}") for number in range(3)])
 
 
 async def derive(mind, chance):
-    await mind.remember_many([NewMemory("a thought", Kind.THOUGHT, evidence=tuple(await some(mind, chance)))])
+    await mind.remember(NewMemory("a thought", Kind.THOUGHT, evidence=tuple(await some(mind, chance))))
 
 
 async def put(mind, chance):
@@ -114,7 +114,7 @@ async def file(mind, chance):
 
 
 async def unfile(mind, chance):
-    await mind.topics.link(chance.choice(TOPICS), remove=await some(mind, chance))
+    await mind.topics.unlink(chance.choice(TOPICS), await some(mind, chance))
 
 
 async def rename(mind, chance):
@@ -189,7 +189,7 @@ async def test_every_change_is_logged_once_and_in_order(recollect, embedder, own
 
 
 async def test_a_write_is_one_row_with_its_ids_and_nothing_of_what_it_says(mind, owner):
-    receipts = await mind.remember_many(["one", "two"])
+    receipts = await mind.remember(["one", "two"])
     assert owner.execute(LOG).fetchall() == [("stored", [receipt.id for receipt in receipts])]
     said = await mind.conversation("c").append([NewMessage(Role.USER, "hello"), NewMessage(Role.ASSISTANT, "hi")])
     assert owner.execute(LOG).fetchall()[1:] == [("stored", [each.id for each in said])]
@@ -218,7 +218,7 @@ async def test_the_log_names_the_key_that_changed_something(recollect, mind, own
 
 async def test_old_rows_go_and_those_that_a_reader_waits_for_go_later(recollect, mind, owner):
     for number in range(4):
-        await mind.remember_many(str(number))
+        await mind.remember(str(number))
     other = await recollect.mind("eve")
     await other.remember("theirs")
     rules = RetentionRules(change_days=7, unread_change_days=30)

@@ -58,7 +58,7 @@ async def test_changes_come_as_they_are_committed(recollect, mind):
     async with aclosing(mind.changes()) as changes:
         began, _ = await take(changes, 0)
         await other.remember("of another scope")
-        first = await mind.remember("tea")
+        [first] = await mind.remember("tea")
         stored = await anext(changes)
         await mind.forget([first.id])
         forgotten = await anext(changes)
@@ -155,7 +155,7 @@ async def test_a_cursor_that_has_expired(mind, owner, why):
     async with aclosing(mind.changes()) as changes:
         [began, _] = await take(changes, 0)
     for content in ("tea", "rice", "peas"):
-        await mind.remember_many(content)
+        await mind.remember(content)
     incarnation = began.cursor.partition(".")[0]
     if why == "renewed meanwhile":
         async with aclosing(mind.changes(began.cursor)) as changes:
@@ -264,7 +264,7 @@ async def test_server_sent_events(recollect, mind, monkeypatch):
             assert answer.headers["x-content-type-options"] == "nosniff"
             began = await read_event(lines)
             assert await read_event(lines) == {"": " heartbeat"}
-            receipt = await mind.remember("tea")
+            [receipt] = await mind.remember("tea")
             while "id" not in (stored := await read_event(lines)):
                 pass
         change = json.loads(stored["data"])
@@ -337,7 +337,7 @@ async def test_the_clients_follow(recollect, mind):
         remote = await client.mind("ada", "li")
         async with aclosing(remote.changes()) as changes:
             began, _ = await take(changes, 0)
-            receipt = await mind.remember("tea")
+            [receipt] = await mind.remember("tea")
             stored = await anext(changes)
         assert stored.ids == (receipt.id,)
 
@@ -384,7 +384,7 @@ async def write(minds, count, chance):
             page = await mind.list(limit=5)
             await mind.forget([memory.id for memory in page.memories[:1]])
         elif number % 5 == 2:
-            await mind.remember_many([NewMemory("two"), NewMemory("at once")])
+            await mind.remember([NewMemory("two"), NewMemory("at once")])
         else:
             await mind.remember(f"memory {number}")
 

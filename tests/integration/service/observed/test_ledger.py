@@ -57,7 +57,7 @@ async def speaking(addresses, url, **settings):
 async def begin(recollect, agent="ada", tenant="default"):
     """Make a scope that holds something; return its mind."""
     mind = await recollect.mind(agent, tenant=tenant)
-    await mind.remember_many(["Ann waters the plants", "Ann grows beans"])
+    await mind.remember(["Ann waters the plants", "Ann grows beans"])
     return mind
 
 
@@ -176,8 +176,8 @@ async def test_what_is_made_again_is_entered(asking, chat):
     mind = await asking.mind("ada")
     conversation = mind.conversation("c")
     [said] = await conversation.append(NewMessage(Role.USER, "the secret"))
-    known = await mind.remember("dogs bark")
-    await mind.remember_many([NewMemory("both", Kind.THOUGHT, evidence=(said.id, known.id))])
+    [known] = await mind.remember("dogs bark")
+    await mind.remember(NewMemory("both", Kind.THOUGHT, evidence=(said.id, known.id)))
     chat.script = {Restatement: Restatement(text="dogs", subject="dogs", predicate="do", object="bark")}
     await conversation.purge()
     await asking.work(until_empty=True)
@@ -273,22 +273,22 @@ async def test_http_tells_a_tenant_of_itself_alone(asking, owner):
     await fill(asking, owner)
     _, secret = await new_key(asking, rights=(Right.READ,))
     async with http_client(asking, secret) as http:
-        answer = (await http.get("/v1/admin/costs")).json()
+        answer = (await http.get("/v1/ledger")).json()
         [added] = answer["sums"]
         assert (added["step"], added["model"], added["calls"], added["failed"]) == ("extract", "large", 4, 2)
         assert (added["prompt_tokens"], added["completion_tokens"], added["partial"]) == (30, 0, 0)
         assert added["price"] == pytest.approx(0.03)
         assert added["day"] == f"{datetime.now(UTC):%F}"
         assert answer["budget"] == {"limit": 250, "used": 30, "waits_until": None}
-        [only] = (await http.get("/v1/admin/costs", params={"agent": "bob"})).json()["sums"]
+        [only] = (await http.get("/v1/ledger", params={"agent": "bob"})).json()["sums"]
         assert only["prompt_tokens"] == 20
-        assert (await http.get("/v1/admin/costs", params={"agent": "bob", "user": "li"})).json()["sums"] == []
-        assert len((await http.get("/v1/admin/costs", params={"days": 60})).json()["sums"]) == 2
+        assert (await http.get("/v1/ledger", params={"agent": "bob", "user": "li"})).json()["sums"] == []
+        assert len((await http.get("/v1/ledger", params={"days": 60})).json()["sums"]) == 2
         for wrong in ({"days": 0}, {"days": 367}, {"user": "li"}, {"agent": "no/such name"}):
-            assert (await http.get("/v1/admin/costs", params=wrong)).status_code == 422
+            assert (await http.get("/v1/ledger", params=wrong)).status_code == 422
     _, writer = await new_key(asking, rights=(Right.WRITE,))
     async with http_client(asking, writer) as http:
-        assert (await http.get("/v1/admin/costs")).status_code == 403
+        assert (await http.get("/v1/ledger")).status_code == 403
 
 
 async def test_no_tenant_can_enter_or_read_anothers_lines(asking, owner):

@@ -54,9 +54,9 @@ async def test_who_is_refused_is_named_as_far_as_known(recollect, lines):
     await recollect.operator.limits.key_limits("default", key.id, Limits(requests_per_second=0.001))
     async with http_client(recollect, secret) as http:
         for _ in range(2):
-            await http.get("/v1/keys/current")
+            await http.get("/v1/key")
     async with http_client(recollect, "rec_unknown") as http:
-        await http.get("/v1/keys/current")
+        await http.get("/v1/key")
     assert [(line["status"], line["key"]) for line in lines("request")] == [
         *((200, key.name), (429, key.name)),
         (401, None),

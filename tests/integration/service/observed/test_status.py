@@ -56,7 +56,7 @@ async def test_a_bound_key_sees_the_jobs_of_its_own_scope_and_no_budget(recollec
     for bounds, waiting in ((KeyBinding("ada"), 2), (KeyBinding("ada", "li"), 1), (KeyBinding("ada", ""), 0)):
         _, secret = await recollect.create_key(maker, "bound", (Right.READ,), 50, bounds)
         async with http_client(recollect, secret) as http:
-            status = (await http.get("/v1/admin/status")).json()
+            status = (await http.get("/v1/status")).json()
             assert sum(task["waiting"] for task in status["jobs"]) == waiting
             assert status["budget"] is None and status["embedder"]["model"]
 
@@ -66,7 +66,7 @@ async def test_over_http_and_by_both_clients(recollect):
     _, writing = await new_key(recollect, rights=(Right.WRITE,))
     here = await recollect.tenant.status(await recollect.operator.act_for("default"))
     async with http_client(recollect, writing) as http:
-        assert (await http.get("/v1/admin/status")).status_code == 403
+        assert (await http.get("/v1/status")).status_code == 403
 
     def without_a_loop(url):
         with sync.connect(url, secret) as client:

@@ -53,7 +53,7 @@ async def test_a_request_and_a_job_are_traced_with_their_parts(traced, seen):
         assert (await http.post("/v1/memories", json=body)).status_code == 201
         exporter.clear()
         headers = {"traceparent": f"00-{PARENT}-b7ad6b7169203331-01", "x-request-id": "r1"}
-        answer = await http.post("/v1/recall", json={"agent": "ada", "query": CANARY}, headers=headers)
+        answer = await http.post("/v1/recall", json={"agent": "ada", "text": CANARY}, headers=headers)
         assert answer.json()["hits"]
     await traced.work(until_empty=True)
     spans = exporter.get_finished_spans()

@@ -94,7 +94,7 @@ def test_a_piece_has_day_speaker_and_content():
 
 def test_the_worst_question_comes_first_and_categories_are_apart():
     found = build_evaluation([result("good", 1.0, category="a"), result("bad", 0.0), result("fair", 0.5)], "words", {})
-    assert [each.question.query for each in found.results] == ["bad", "fair", "good"]
+    assert [each.question.cue for each in found.results] == ["bad", "fair", "good"]
     assert (found.overall.questions, found.overall.quality) == (3, average([Quality(0.5, 0.5, 0.5, 0.5)]))
     assert {name: mean.questions for name, mean in found.categories.items()} == {"a": 1}
 

@@ -26,9 +26,9 @@ async def measure(mind: Mind, count: int, report: Callable[[], None]) -> Table:
     writes, recalls, ids = [], [], []
     for number in range(count):
         started = time.perf_counter()
-        receipt = await mind.remember(sentence(number))
+        receipts = await mind.remember(sentence(number))
         writes.append(time.perf_counter() - started)
-        ids.append(receipt.id)
+        ids.append(receipts[0].id)
         report()
     for number in range(count):
         started = time.perf_counter()

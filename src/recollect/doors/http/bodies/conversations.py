@@ -118,13 +118,20 @@ class MessageBody(Body):
         return replace(message, parent=LEGACY) if self.legacy else message
 
 
-class AppendBody(ScopeBody):
+class ConversationBody(ScopeBody):
+    """A conversation of one scope."""
+
+    conversation: ConversationName = Field(description=CONVERSATION)
+
+
+class AppendBody(ConversationBody):
     """Messages to append: a list, or one question and answer."""
 
     model_config = build_example_config(
         {
             "agent": "ada",
             "user": "zhang-wei",
+            "conversation": "c-1",
             "messages": [
                 {"role": "user", "content": "我对花生过敏。"},
                 {"role": "assistant", "content": "记住了，点菜时我会避开花生。"},
@@ -153,7 +160,7 @@ class AppendBody(ScopeBody):
         return said or [message.to_value() for message in self.messages]
 
 
-class WindowBody(ScopeBody):
+class WindowBody(ConversationBody):
     """Which part of a conversation to see, and how, apart from the budget."""
 
     leaf: MessageId = Field("", description="ID of the last message of the thread. Default: the newest message.")
@@ -177,7 +184,7 @@ class WindowBody(ScopeBody):
 class HistoryBody(WindowBody):
     """A history to read."""
 
-    model_config = build_example_config(SCOPE | {"max_tokens": 2000})
+    model_config = build_example_config(SCOPE | {"conversation": "c-1", "max_tokens": 2000})
 
     max_tokens: Tokens = Field(2_000, description="The budget in tokens.")
     as_of: Moment | None = Field(None, description="Only messages stored by this time (with an offset). Default: all.")
@@ -191,13 +198,14 @@ class ContextBody(WindowBody, RecallOptionsBody):
         {
             "agent": "ada",
             "user": "zhang-wei",
-            "query": "今晚聚餐点什么菜好？",
+            "conversation": "c-1",
+            "text": "今晚聚餐点什么菜好？",
             "budget": 4000,
             "system": "你是张伟的助理。",
         }
     )
 
-    query: str = Field(
+    text: str = Field(
         "", max_length=MAX_MESSAGE_LENGTH, description="The user's message. Its end is used as the query."
     )
     budget: Annotated[Integer, Field(ge=1, le=MAX_TOKENS)] = Field(4_000, description="Token budget of the prompt.")
@@ -216,7 +224,6 @@ class ChatBody(WindowBody):
 
     model_config = build_example_config(SCOPE | {"conversation": "c-1", "text": "今晚聚餐点什么菜好？"})
 
-    conversation: ConversationName = Field(description=CONVERSATION)
     text: str = Field(max_length=MAX_MESSAGE_LENGTH, description="The user's message.")
     budget: Annotated[Integer, Field(ge=1, le=MAX_TOKENS)] = Field(4_000, description="Token budget of the prompt.")
     system: str = Field("", max_length=MAX_MESSAGE_LENGTH, description="Your system prompt. Comes first.")

@@ -29,9 +29,8 @@ from recollect.doors.http.bodies.fields import (
 )
 from recollect.errors import InvalidInputError
 from recollect.loading import local_timezone
-from recollect.models.filters import FILTER_FIELDS, Filter, FilterField
+from recollect.models.filters import FILTER_FIELDS, FilterField
 from recollect.models.memories import JSON, ImportanceFrom, Kind, NewMemory
-from recollect.models.recall import RecallOptions
 
 
 class LinkStrengthBody(Body):
@@ -106,7 +105,6 @@ class RememberBody(ScopeBody, MemoryBody):
         "",
         description="Skip duplicates: `same` compares texts, `near` also similar words.",
     )
-    bulk: bool = Field(default=False, strict=True, description="Store without vectors, which a job adds: for imports.")
 
     def to_values(self) -> list[NewMemory]:
         """Turn the body into values."""
@@ -145,6 +143,14 @@ class UpdateBody(ScopeBody):
         default_factory=list[str], max_length=16, description="Paths of topics that it leads to from that topic."
     )
     pinned: bool | None = Field(None, strict=True, description="Include it in every prompt.")
+
+
+class LoadBody(ScopeBody):
+    """Memories of an import for one scope."""
+
+    model_config = build_example_config({"agent": "ada", "memories": [{"content": "张伟是一位资深软件工程师"}]})
+
+    memories: list[MemoryBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
 
 
 Weight = Annotated[Number, Field(ge=0, le=1000)]
@@ -202,9 +208,10 @@ else:
     )
 
 
-class HowToRecallBody(StreamWeightsBody, FilterBody):
-    """What to recall only, and how."""
+class RecallOptionsBody(StreamWeightsBody, FilterBody):
+    """A query and recall options."""
 
+    text: str = Field("", max_length=8_000, description="Query, in any language. Empty = newest memories.")
     limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
         None, description="Maximum number of hits. Default: from the profile, or 10."
     )
@@ -219,13 +226,13 @@ class HowToRecallBody(StreamWeightsBody, FilterBody):
         max_length=64,
         description="Weights of channels and preferences by name. Others keep their defaults.",
     )
-    timezone: str = Field(
+    zone: str = Field(
         default_factory=local_timezone,
         min_length=1,
         max_length=64,
         description="IANA time zone of the user, for example Asia/Shanghai. Default: the server's.",
     )
-    expand_query: bool | None = Field(
+    consult: bool | None = Field(
         None,
         strict=True,
         description="Ask the chat model to add topics and dates that rules do not find. Default: from the profile.",
@@ -240,7 +247,7 @@ class HowToRecallBody(StreamWeightsBody, FilterBody):
         description="Minimum relevance, 0 to 1. Default: none for a recall; prompts omit hits that are very unlikely "
         "to help.",
     )
-    save: bool | None = Field(
+    keep: bool | None = Field(
         None,
         strict=True,
         description="Save the recall for explain and replay. Default: as configured.",
@@ -248,47 +255,31 @@ class HowToRecallBody(StreamWeightsBody, FilterBody):
     explain: bool = Field(
         default=False, strict=True, description="Include the explanation in the response. Nothing is saved."
     )
-    extra_scopes: ScopeNames = Field(
+    also: ScopeNames = Field(
         default_factory=list[str],
         description="More scopes to search, as agent or agent/user. Default: from the profile.",
     )
-    record_access: bool = Field(
+    touch: bool = Field(
         default=True, strict=True, description="Count the hits as accessed, which makes them more recent."
     )
     now: Moment | None = Field(None, description="Time of the recall, for simulations.")
     embedding: Vector = Field(default_factory=list[float], description="Vector of the query, if you have one.")
 
-    def to_arguments(self) -> dict[str, Any]:
-        """Return the arguments of a recall, except the query."""
-        return {
-            "limit": self.limit,
-            "filter": build(Filter, self),
-            "min_relevance": self.min_relevance,
-            "explain": self.explain,
-            "options": build(RecallOptions, self),
-        }
-
-
-class RecallOptionsBody(HowToRecallBody):
-    """A query and recall options."""
-
-    query: str = Field("", max_length=8_000, description="Query, in any language. Empty = newest memories.")
-
 
 class RecallBody(ScopeBody, RecallOptionsBody):
-    """A query for one scope."""
+    """A cue for one scope."""
 
-    model_config = build_example_config(SCOPE | {"query": "张伟在哪里工作？", "limit": 5})
+    model_config = build_example_config(SCOPE | {"text": "张伟在哪里工作？", "limit": 5})
 
 
-class RecallManyBody(ScopeBody, HowToRecallBody):
-    """Several queries for one scope."""
+class RecallEachBody(ScopeBody):
+    """Several cues for one scope."""
 
-    model_config = build_example_config(SCOPE | {"queries": ["Klaus", "the party"], "limit": 5})
-
-    queries: list[Annotated[str, Field(max_length=8_000)]] = Field(
-        min_length=1, max_length=64, description="One to 64 queries, of 32,000 characters together."
+    model_config = build_example_config(
+        {"agent": "ada", "cues": [{"text": "Klaus", "channels": ["stream"]}, {"text": "the party"}]}
     )
+
+    cues: list[RecallOptionsBody] = Field(min_length=1, max_length=64, description="One to 64 cues.")
     isolated: bool = Field(
         default=False,
         strict=True,

@@ -52,11 +52,9 @@ class ProfileBody(AgentBody, StreamWeightsBody, FilterBody):
         default_factory=dict[str, float], max_length=64, description="Weights of channels and preferences by name."
     )
     min_relevance: Annotated[Number, Field(ge=0, le=1)] | None = Field(None, description="Minimum relevance, 0 to 1.")
-    expand_query: bool | None = Field(
-        None, strict=True, description="Whether the chat model adds topics and dates that rules do not find."
-    )
+    consult: bool | None = Field(None, strict=True, description="Whether the chat model also reads the cues.")
     judge: bool | None = Field(None, strict=True, description="Whether the chat model drops useless hits.")
-    extra_scopes: ScopeNames = Field(
+    also: ScopeNames = Field(
         default_factory=list[str],
         description="More scopes that every recall searches, as agent or agent/user.",
     )
@@ -187,7 +185,7 @@ forward(
     "overview",
     "overview",
     days=Annotated[int, Query(ge=0, le=366, description="Count memories of the last days, including today.")],
-    timezone=Annotated[
+    zone=Annotated[
         str,
         Query(
             max_length=64,

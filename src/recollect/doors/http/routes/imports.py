@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from recollect.doors.http.auth import ADMIN, Running, Secret, door_of, extend_deadline
+from recollect.doors.http.auth import Running, Secret, door_of, extend_deadline
 from recollect.doors.http.bodies.fields import Body, FullName, Name, build_example_config
 from recollect.doors.http.problems import document_problems
 from recollect.doors.http.routes.service import Administrator
@@ -23,7 +23,7 @@ from recollect.doors.http.transfers import (
 from recollect.models.imports import ExportRequest, ImportOptions, ImportResult, UserErasure
 from recollect.models.service import Caller
 
-router = APIRouter(prefix=ADMIN, tags=["exports"])
+router = APIRouter(prefix="/v1", tags=["exports"])
 ZIP = "application/zip"
 BINARY: dict[str, Any] = {ZIP: {"schema": {"type": "string", "format": "binary"}}}
 EXPORTED: dict[int | str, dict[str, Any]] = {200: {"content": BINARY, "description": "A zip, piece by piece."}}

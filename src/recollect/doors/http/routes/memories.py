@@ -20,7 +20,7 @@ from recollect.doors.http.bodies.fields import (
     build_example_config,
     read_fields,
 )
-from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, RememberBody, UpdateBody
+from recollect.doors.http.bodies.memories import FilterBody, ForgetBody, LoadBody, RememberBody, UpdateBody
 from recollect.doors.http.json_body import JsonRoute
 from recollect.doors.http.problems import document_problems
 from recollect.doors.http.routing import NAMED, add_route, forward, in_query, serve
@@ -35,6 +35,7 @@ from recollect.models.memories import (
     MemoryOrder,
     MemoryPage,
     MemoryUpdate,
+    NewMemory,
     Receipt,
     UpdateResult,
 )
@@ -52,12 +53,17 @@ Keyword = Annotated[
 Days = Annotated[Number, Field(ge=0, le=36_500)]
 
 
-@serve(router, "remember_many", errors=[409])
+@serve(router, "remember", errors=[409])
 async def remember(mind: Mind, body: RememberBody, idempotency_key: IdempotencyKey = "") -> list[Receipt]:
     """Store what the body holds, as a list or next to the scope."""
-    return await mind.remember_many(
-        body.to_values(), if_new=body.if_new, idempotency_key=idempotency_key, bulk=body.bulk
-    )
+    return await mind.remember(body.to_values(), idempotency_key=idempotency_key, if_new=body.if_new)
+
+
+@serve(router, "load", errors=[409])
+async def load(mind: Mind, body: LoadBody, idempotency_key: IdempotencyKey = "") -> list[UUID]:
+    """Load a list."""
+    memories = [build(NewMemory, memory) for memory in body.memories]
+    return await mind.load(memories, idempotency_key=idempotency_key)
 
 
 async def list_memories(mind: Mind, **given: Any) -> MemoryPage:  # noqa: ANN401 - of any type

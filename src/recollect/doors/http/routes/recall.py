@@ -1,4 +1,4 @@
-"""Routes for recall: by queries, as text for a prompt, and for the recalls that were saved."""
+"""Routes for recall: by cues, as text for a prompt, and for the recalls that were kept."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from recollect.doors.http.bodies.fields import (
     Integer,
     Moment,
     ScopeBody,
+    build,
     build_example_config,
 )
-from recollect.doors.http.bodies.memories import RecallBody, RecallManyBody, RecallOptionsBody, Weight
+from recollect.doors.http.bodies.memories import RecallBody, RecallEachBody, RecallOptionsBody, Weight
 from recollect.doors.http.metrics import count_recall
 from recollect.doors.http.routing import forward, serve
 from recollect.mind.mind import Mind
 from recollect.models.blocks import MemoryBlock
-from recollect.models.recall import RecallResult
+from recollect.models.recall import Cue, RecallResult
 
-CONVERSATION = "Your ID of the conversation, in which memories that were shown before are left out."
+CONVERSATION = "Your name for the conversation; what its blocks showed before is known. None if empty."
 router = APIRouter(tags=["memories"])
 recalls = APIRouter(tags=["recalls"])
-RecallId = id_of("a recall that was saved")
+RecallId = id_of("a recall that was kept")
 
 
-class MemoryContextBody(ScopeBody, RecallOptionsBody):
+class BlockBody(ScopeBody, RecallOptionsBody):
     """A query and its token budget."""
 
-    model_config = build_example_config(SCOPE | {"query": "张伟在哪里工作？", "budget": 2000})
+    model_config = build_example_config(SCOPE | {"text": "张伟在哪里工作？", "budget": 2000})
 
     limit: Annotated[Integer, Field(ge=1, le=200)] | None = Field(
         None, description="Maximum number of lines. Default: from the agent's profile, or as many as fit."
@@ -65,27 +66,22 @@ class ReplayBody(ScopeBody):
 
 @serve(router, "recall")
 async def recall(mind: Mind, body: RecallBody) -> RecallResult:
-    """Recall by one query."""
-    return count_recall(await mind.recall(body.query, **body.to_arguments()))
+    """Recall by one cue."""
+    return count_recall(await mind.recall(build(Cue, body)))
 
 
-@serve(router, "recall_many")
-async def recall_many(mind: Mind, body: RecallManyBody) -> list[RecallResult]:
-    """Recall by several queries."""
-    answers = await mind.recall_many(body.queries, **body.to_arguments(), isolated=body.isolated)
+@serve(router, "recall_each")
+async def recall_each(mind: Mind, body: RecallEachBody) -> list[RecallResult]:
+    """Recall by several cues."""
+    answers = await mind.recall_each([build(Cue, cue) for cue in body.cues], isolated=body.isolated)
     return [*map(count_recall, answers)]
 
 
-@serve(router, "context", errors=[404, 409])
-async def context(mind: Mind, body: MemoryContextBody) -> MemoryBlock:
+@serve(router, "blocks.show", errors=[404, 409])
+async def show_block(mind: Mind, body: BlockBody) -> MemoryBlock:
     """Recall as text."""
-    made = await mind.context(
-        body.query,
-        body.budget,
-        **body.to_arguments(),
-        conversation=body.conversation,
-        repeat=body.repeat,
-        tokenizer=body.tokenizer,
+    made = await mind.blocks.show(
+        build(Cue, body), body.budget, conversation=body.conversation, repeat=body.repeat, tokenizer=body.tokenizer
     )
     return count_recall(made)
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, Field, TypeAdapter
 
-from recollect.doors.http.auth import ADMIN, DOOR, JSON, Running, Secret
+from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.fields import USER, Body, FullName, Integer, Moment, Name, build_example_config
 from recollect.doors.http.metrics import record_pool_stats, write_metrics
 from recollect.doors.http.problems import PROBLEM, TITLES, Problem, document_problems, respond
@@ -32,15 +32,15 @@ from recollect.models.service import (
 )
 
 JOB, JOBS = TypeAdapter(Job), TypeAdapter(JobPage)
-jobs = APIRouter(prefix=ADMIN, tags=["jobs"])
+jobs = APIRouter(prefix="/v1", tags=["jobs"])
 JOB_ID = r"^[A-Za-z0-9_-]{1,64}$"
 Unfinished = Literal[JobState.WAITING, JobState.RUNNING, JobState.FAILED]
 JobId = Annotated[str, Path(pattern=JOB_ID, description="Job ID.", examples=["17"])]
-keys = APIRouter(tags=["keys"])
+keys = APIRouter(prefix="/v1", tags=["keys"])
 HEARTBEAT_SECONDS = 5.0
 ID = UUID("6f1d2c3b-8a4e-4f60-9b7a-1c2d3e4f5a6b")
 LEDGER = TypeAdapter(CostReport)
-costs = APIRouter(prefix=ADMIN, tags=["costs"])
+ledger = APIRouter(prefix="/v1", tags=["ledger"])
 Agent = Annotated[Name, Query(description="The agent. Default: all agents of your tenant.", examples=["ada"])]
 changes = APIRouter(tags=["changes"])
 FOLLOWED: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {"schema": {"type": "string"}}}}}
@@ -156,13 +156,13 @@ Administrator = Annotated[Caller, Depends(administrator)]
 AnyCaller = Annotated[Caller, Depends(any_caller)]
 
 
-@keys.get("/v1/keys/current", response_model=CurrentKey, responses=document_problems())
+@keys.get("/key", response_model=CurrentKey, responses=document_problems())
 async def read_own_key(caller: AnyCaller, recollect: Running) -> CurrentKey:
     """Get the permissions, binding and expiry of your API key."""
     return await recollect.current_key(caller)
 
 
-@keys.post(f"{ADMIN}/keys", status_code=201, response_model=NewKey, responses=document_problems())
+@keys.post("/keys", status_code=201, response_model=NewKey, responses=document_problems())
 async def create_key(body: KeyBody, caller: AnyCaller, recollect: Running) -> NewKey:
     """Create an API key. With `delegate`, for one scope and one day. The secret is shown once."""
     bounds = KeyBinding(body.agent, body.user)
@@ -170,13 +170,13 @@ async def create_key(body: KeyBody, caller: AnyCaller, recollect: Running) -> Ne
     return NewKey(*await recollect.make_key(caller, wanted))
 
 
-@keys.get(f"{ADMIN}/keys", response_model=Keys, responses=document_problems())
+@keys.get("/keys", response_model=Keys, responses=document_problems())
 async def list_keys(caller: Administrator, recollect: Running) -> Keys:
     """List API keys, including revoked ones."""
     return Keys(keys=await recollect.list_keys(caller))
 
 
-@keys.delete(f"{ADMIN}/keys/{{key_id}}", response_model=ApiKey, responses=document_problems(404))
+@keys.delete("/keys/{key_id}", response_model=ApiKey, responses=document_problems(404))
 async def revoke_key(
     key_id: Annotated[UUID, Path(description="The key's id.", examples=[ID])],
     caller: AnyCaller,
@@ -186,7 +186,7 @@ async def revoke_key(
     return await recollect.revoke_key(caller, key_id)
 
 
-@costs.get("/costs", response_model=CostReport, responses=document_problems())
+@ledger.get("/ledger", response_model=CostReport, responses=document_problems())
 async def read_ledger(
     recollect: Running,
     shown: Secret,

@@ -7,14 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from recollect.doors.http.auth import ADMIN, DOOR, JSON, Running, Secret
+from recollect.doors.http.auth import DOOR, JSON, Running, Secret
 from recollect.doors.http.bodies.fields import AgentBody, ConversationName, FullName, Name, build_example_config
 from recollect.doors.http.problems import document_problems
 from recollect.models.agents import Tuning
 from recollect.models.conversations import PurgeReceiptPage
 from recollect.models.service import Caller, KeyBinding, ScopeOrder, ScopePage, ScopeQuery, ServiceStatus
 
-router = APIRouter(prefix=ADMIN, tags=["tenant"])
+router = APIRouter(prefix="/v1", tags=["tenant"])
 SCOPES, STATUS, RECEIPTS = TypeAdapter(ScopePage), TypeAdapter(ServiceStatus), TypeAdapter(PurgeReceiptPage)
 Page = Annotated[str, Query(max_length=300, description="`next_cursor` of the previous page.")]
 

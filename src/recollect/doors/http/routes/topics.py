@@ -48,16 +48,19 @@ class TopicLinkBody(LinkStrengthBody):
 
 
 class LinkBody(TopicBody):
-    """Memories to add to a topic, and memories to remove from it."""
+    """Memories to file under a topic."""
 
     model_config = build_example_config(SCOPE | {"path": "travel->Japan", "memories": [{"memory_id": EXAMPLE_ID}]})
 
-    memories: list[TopicLinkBody] = Field(
-        default_factory=list[TopicLinkBody], max_length=1_000, description="Memories to add."
-    )
-    remove: list[UUID] = Field(
-        default_factory=list[UUID], max_length=1_000, description="IDs of memories to remove from the topic."
-    )
+    memories: list[TopicLinkBody] = Field(min_length=1, max_length=1_000, description="One to 1,000 memories.")
+
+
+class UnlinkBody(TopicBody):
+    """Memories to take from a topic."""
+
+    model_config = build_example_config(SCOPE | {"path": "travel->Japan", "ids": [EXAMPLE_ID]})
+
+    ids: list[UUID] = Field(min_length=1, max_length=1_000, description="Ids of the memories.")
 
 
 class UpdateTopicBody(TopicBody):
@@ -92,8 +95,8 @@ forward(
 @serve(router, "topics.link", errors=[404])
 async def link_topic(mind: Mind, body: LinkBody) -> Topic:
     """File each memory as it says."""
-    added = [build(NewTopicLink, memory) for memory in body.memories]
-    return await mind.topics.link(body.path, added, remove=body.remove)
+    return await mind.topics.link(body.path, [build(NewTopicLink, memory) for memory in body.memories])
 
 
+forward(router, "unlink_topic", "topics.unlink", UnlinkBody, errors=[404])
 forward(router, "update_topic", "topics.update", UpdateTopicBody, errors=[404, 409])

@@ -31,23 +31,23 @@ IDLE = {"is idle", "在 空闲"}
 
 def to_profile(scratch: Scratch) -> Profile:
     """Return the weights, the decay and the threshold of the persona."""
-    stream_weights = StreamWeights(
+    weighing = StreamWeights(
         recency=scratch.recency_w,
         similarity=scratch.relevance_w,
         importance=scratch.importance_w,
         decay=scratch.recency_decay,
     )
-    return Profile(stream_weights, reflection_threshold=scratch.importance_trigger_max)
+    return Profile(weighing, reflection_threshold=scratch.importance_trigger_max)
 
 
 def to_scratch(kept: JSON, overview: Overview) -> Scratch:
     """Write weights and counters as they are now over the scratch that was kept."""
-    stream_weights, threshold = overview.profile.stream_weights, overview.profile.reflection_threshold
+    weighing, threshold = overview.profile.weighing, overview.profile.reflection_threshold
     said = {
-        "recency_w": stream_weights.recency,
-        "relevance_w": stream_weights.similarity,
-        "importance_w": stream_weights.importance,
-        "recency_decay": stream_weights.decay,
+        "recency_w": weighing.recency,
+        "relevance_w": weighing.similarity,
+        "importance_w": weighing.importance,
+        "recency_decay": weighing.decay,
         "importance_trigger_max": threshold,
     }
     live = DEFAULT | {name: to_number(value) for name, value in said.items() if value is not None}

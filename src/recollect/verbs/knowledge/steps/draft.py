@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import TypeAlias
 from uuid import UUID
 
-from recollect.models.conversations import Message, SegmentEnd
-from recollect.models.knowledge import Entity, Fact, Mention, ParsedExtraction, Segment, Statement
+from recollect.models.conversations import Message
+from recollect.models.knowledge import Entity, Fact, Mention, ParsedExtraction, Segment, SegmentEnd, Statement
 from recollect.models.memories import Role
 from recollect.models.service import Caller, Scope
 from recollect.store.database.pool import Connection

@@ -14,8 +14,8 @@ from recollect.core.knowledge.segments import DEFAULT, SegmentRules, to_turn
 from recollect.errors import EmbedderError
 from recollect.llm.embedder import serves
 from recollect.models.agents import Profile
-from recollect.models.conversations import Message, SegmentEnd
-from recollect.models.knowledge import Segment
+from recollect.models.conversations import Message
+from recollect.models.knowledge import Segment, SegmentEnd
 from recollect.models.memories import Embedding, Role
 from recollect.verbs.knowledge.steps.draft import JOURNAL, SPEAKING, Draft, StepContext
 
