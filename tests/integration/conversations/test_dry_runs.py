@@ -98,8 +98,8 @@ async def test_a_key_that_may_only_read_counts_nothing(recollect, mind):
 
 async def test_a_dry_run_reads_a_long_log_of_accesses_once(mind, owner):
     cats = mind.conversation("cats")
-    for _ in range(20):
-        await cats.append([NewMessage(Role.USER, "a cat")] * 100)
+    for _ in range(2):
+        await cats.append([NewMessage(Role.USER, "a cat")] * 1_000)
     owner.execute(
         "insert into access_log (scope_id, accessed_at, ids, kinds)"
         " select scope_id, now(), array_agg(id), array_agg('event'::text)"
