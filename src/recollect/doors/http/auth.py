@@ -9,7 +9,6 @@ from uuid import UUID
 from fastapi import Depends, Header, Path, Query, Request
 from fastapi.security import HTTPBearer
 from pydantic import BeforeValidator
-from pydantic.json_schema import SkipJsonSchema
 
 from recollect.doors.http.bodies.fields import AGENT, AS_OF, AT, EXAMPLE_ID, USER, Moment, Name
 from recollect.mind.mind import Mind
@@ -81,8 +80,6 @@ AskedAgent: TypeAlias = Annotated[Mind, Depends(find_agent)]
 IdempotencyKey: TypeAlias = Annotated[
     str, Header(max_length=255, description="Idempotency key: a repeated request with the same key is executed once.")
 ]
-Ids: TypeAlias = list[UUID] | SkipJsonSchema[None]
-"""Not described as nullable: Dify would take the list for a text."""
 Cursor: TypeAlias = Annotated[UUID | None, Query(description="`next_cursor` of the previous page.")]
 AsOf: TypeAlias = Annotated[Moment | None, Query(description=AS_OF)]
 At: TypeAlias = Annotated[Moment | None, Query(description=AT)]
@@ -95,8 +92,8 @@ def most(number: int, what: str) -> Any:  # noqa: ANN401 - a type
 
 def ids_in_query(what: str) -> Any:  # noqa: ANN401 - a type
     """Describe a list of IDs. An empty text in it is left out, so that a client can send a list without any."""
-    given = BeforeValidator(lambda texts: None if texts is None else [each for each in texts if each])
-    return Annotated[Ids, given, Query(max_length=200, description=what)]
+    given = BeforeValidator(lambda texts: [each for each in texts if each])
+    return Annotated[list[UUID], given, Query(max_length=200, description=what)]
 
 
 def id_of(what: str) -> Any:  # noqa: ANN401 - a type
